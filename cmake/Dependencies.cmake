@@ -3,16 +3,19 @@
 find_package(Threads REQUIRED)
 find_package(nlohmann_json 3.10 REQUIRED)
 
-# CUDA headers: an installed toolkit, or what scripts/fetch-cuda-headers put into .deps/cuda.
-find_path(GPUPOOL_CUDA_INCLUDE cuda.h
-  HINTS ENV CUDA_HOME ENV CUDA_PATH ${CMAKE_SOURCE_DIR}/.deps/cuda
-  PATHS /usr/local/cuda /usr/local
-  PATH_SUFFIXES include targets/x86_64-linux/include)
-if(NOT GPUPOOL_CUDA_INCLUDE)
+# CUDA headers: an installed toolkit, or what scripts/fetch-cuda-headers put into .deps/cuda. The script knows where to look and
+# which version will do; -DGPUPOOL_CUDA_INCLUDE=folder overrides it.
+set(GPUPOOL_CUDA_INCLUDE "" CACHE PATH "Folder of cuda.h; empty: what scripts/fetch-cuda-headers finds")
+set(gpupool_cuda_include "${GPUPOOL_CUDA_INCLUDE}")
+if(NOT gpupool_cuda_include)
+  execute_process(COMMAND ${CMAKE_SOURCE_DIR}/scripts/fetch-cuda-headers --find
+    OUTPUT_VARIABLE gpupool_cuda_include OUTPUT_STRIP_TRAILING_WHITESPACE)
+endif()
+if(NOT gpupool_cuda_include)
   message(FATAL_ERROR "cuda.h not found: install a CUDA toolkit (12.5 or newer) or run scripts/fetch-cuda-headers")
 endif()
 add_library(gpupool_cuda_headers INTERFACE)
-target_include_directories(gpupool_cuda_headers SYSTEM INTERFACE ${GPUPOOL_CUDA_INCLUDE})
+target_include_directories(gpupool_cuda_headers SYSTEM INTERFACE ${gpupool_cuda_include})
 
 # spdlog header-only, with fmt header-only: nothing of them may be linked into what is preloaded.
 find_path(GPUPOOL_SPDLOG_INCLUDE spdlog/spdlog.h REQUIRED)
