@@ -1,0 +1,33 @@
+// hooks.def as C++: a row's index, and a table of rows. The index is the row's place in what gpupool_core_start fills (front/abi.h).
+// Constant data; any thread.
+#pragma once
+
+namespace gpupool {
+
+enum class HookKind { POOL, TRUTH, WATCH, TRACK, LOOKUP };
+
+// What CU_GET_PROC_ADDRESS_* calls the flavour of stream 0; the values are cuGetProcAddress's flag bits.
+enum HookStream : unsigned { kStream_0 = 0, kStream_PTSZ = 2 };
+
+enum HookRow : unsigned {
+#define HOOK(symbol, base, version, flags, kind) kRow_##symbol,
+#include "preload/hooks.def"
+#undef HOOK
+  kHookCount
+};
+
+struct Hook {
+  const char* symbol;
+  const char* base;
+  int version;  // as cuGetProcAddress counts: 1000 x major + 10 x minor
+  HookStream stream;
+  HookKind kind;
+};
+
+inline constexpr Hook kHooks[kHookCount] = {
+#define HOOK(symbol, base, version, flags, kind) {#symbol, #base, version, kStream_##flags, HookKind::kind},
+#include "preload/hooks.def"
+#undef HOOK
+};
+
+}  // namespace gpupool
