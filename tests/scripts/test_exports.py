@@ -6,17 +6,18 @@ import unittest
 
 from tree import ROOT, run
 
-HOOKS = """// HOOK(symbol, version, flags, kind)
+HOOKS = """// HOOK(symbol, base, version, flags, kind)
 #ifndef HOOK
 #error "define HOOK"
 #endif
-HOOK(cuMemAlloc_v2, 3020, 0, POOL)
-HOOK(cuMemFree_v2, 3020, 0, POOL)
+HOOK(cuMemAlloc_v2, cuMemAlloc, 3020, 0, POOL)
+HOOK(cuMemFree_v2, cuMemFree, 3020, 0, POOL)
 """
 FRONT = """
-__attribute__((weak)) extern void* dlopen(const char*, int);
-__attribute__((visibility("default"))) int cuMemAlloc_v2(void) { return dlopen != 0; }
+__attribute__((weak)) extern char _r_debug;
+__attribute__((visibility("default"))) int cuMemAlloc_v2(void) { return &_r_debug != 0; }
 __attribute__((visibility("default"))) int cuMemFree_v2(void) { return 0; }
+__attribute__((visibility("default"))) void* dlsym(void* handle, const char* name) { return 0; }
 """
 CORE = """
 #include <stdlib.h>
@@ -64,12 +65,12 @@ class Exports(unittest.TestCase):
 
     def test_a_hook_too_few(self):
         with (self.folder / "hooks.def").open("a") as hooks:
-            hooks.write("HOOK(cuMemPlanted, 1, 0, WATCH)\n")
+            hooks.write("HOOK(cuMemPlanted, cuMemPlanted, 1, 0, WATCH)\n")
         self.assert_found("libgpupool.so: does not export cuMemPlanted")
 
     def test_a_hook_with_a_version(self):
         script = self.folder / "version"
-        script.write_text("PLANTED { global: cuMemAlloc_v2; cuMemFree_v2; local: *; };\n")
+        script.write_text("PLANTED { global: cuMemAlloc_v2; cuMemFree_v2; dlsym; local: *; };\n")
         self.front(flags=(*FREESTANDING, f"-Wl,--version-script={script}"))
         self.assert_found("carries a version")
 
