@@ -1,0 +1,147 @@
+// See vmm_backing.h.
+#include "device/vmm_backing.h"
+
+#include <algorithm>
+#include <new>
+
+#include "device/card.h"
+#include "device/context.h"
+
+namespace gpupool {
+namespace {
+
+CUmemAccessDesc access_of(CUdevice device, CUmemAccess_flags flags) {
+  CUmemAccessDesc access{};
+  access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  access.location.id = device;
+  access.flags = flags;
+  return access;
+}
+
+/// The host memory nearest to the device; "any" where the machine has no NUMA nodes.
+CUmemLocation host_near(const DriverApi& api, CUdevice device) {
+  CUmemLocation location{};
+  location.id = attribute_of(api, device, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID, -1);
+  location.type = location.id < 0 ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_HOST_NUMA;
+  location.id = std::max(location.id, 0);
+  return location;
+}
+
+/// The least unit of such memory, 0 if there is none. The minimum, not the recommended size: how large handles should
+/// be is the tape's choice, and a unit larger than need be would only round it up.
+std::uint64_t unit_of(const DriverApi& api, const CUmemAllocationProp& properties) {
+  std::size_t unit = 0;
+  const CUresult result = api.cuMemGetAllocationGranularity(&unit, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+  return result == CUDA_SUCCESS ? unit : 0;
+}
+
+}  // namespace
+
+bool VmmBacking::supported(const DriverApi& api, CUdevice device) {
+  return api.has_vmm() && attribute_of(api, device, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 0) != 0;
+}
+
+VmmBacking::VmmBacking(const DriverApi& api, CUcontext context, CUdevice device)
+    : api_(api), context_(context), device_(device), host_(host_near(api, device)) {
+  rdma_ = attribute_of(api, device, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED, 0) != 0;
+  access_.push_back(access_of(device, CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
+  granularity_ = std::max(unit_of(api, properties(Location::kDevice)), std::uint64_t{512});
+  // Both kinds lie on one tape, but host memory is the exception: it has to fit the device's unit, not the other way
+  // round.
+  const std::uint64_t host_unit = unit_of(api, properties(Location::kHost));
+  host_usable_ = host_unit != 0 && granularity_ % host_unit == 0;
+}
+
+CUmemAllocationProp VmmBacking::properties(Location location) const {
+  CUmemAllocationProp properties{};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_NONE;
+  if (location == Location::kHost) {
+    properties.location = host_;
+    return properties;
+  }
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  properties.location.id = device_;
+  properties.allocFlags.gpuDirectRDMACapable = rdma_ ? 1 : 0;
+  return properties;
+}
+
+DriverAnswer VmmBacking::reserve(std::uint64_t bytes, std::uint64_t& address) {
+  CUdeviceptr start = 0;
+  const CUresult result = api_.cuMemAddressReserve(&start, bytes, granularity_, 0, 0);
+  address = result == CUDA_SUCCESS ? start : 0;
+  return {result};
+}
+
+void VmmBacking::unreserve(std::uint64_t address, std::uint64_t bytes) { api_.cuMemAddressFree(address, bytes); }
+
+DriverAnswer VmmBacking::create(std::uint64_t bytes, Location location, Handle& handle) {
+  if (location == Location::kHost && !host_usable_) return {CUDA_ERROR_NOT_SUPPORTED};
+  const CUmemAllocationProp wanted = properties(location);
+  CUmemGenericAllocationHandle physical = 0;
+  const CUresult result = api_.cuMemCreate(&physical, bytes, &wanted, 0);
+  if (result == CUDA_SUCCESS) handle = {physical, bytes, 0, location};
+  return {result};
+}
+
+void VmmBacking::destroy(const Handle& handle) { api_.cuMemRelease(handle.id); }
+
+DriverAnswer VmmBacking::map(const Handle& handle, std::uint64_t address) try {
+  const auto [entry, fresh] = mappings_.try_emplace(address, handle.bytes);
+  if (!fresh) return {CUDA_ERROR_INVALID_VALUE};
+  CUresult result = api_.cuMemMap(address, handle.bytes, 0, handle.id, 0);
+  if (result == CUDA_SUCCESS) {
+    result = api_.cuMemSetAccess(address, handle.bytes, access_.data(), access_.size());
+    if (result != CUDA_SUCCESS) api_.cuMemUnmap(address, handle.bytes);
+  }
+  if (result != CUDA_SUCCESS) mappings_.erase(entry);
+  return {result};
+} catch (const std::bad_alloc&) {
+  return {CUDA_ERROR_OUT_OF_MEMORY};
+}
+
+DriverAnswer VmmBacking::unmap(const Handle& handle, std::uint64_t address) {
+  const CUresult result = api_.cuMemUnmap(address, handle.bytes);
+  if (result == CUDA_SUCCESS) mappings_.erase(address);
+  return {result};
+}
+
+CardMemory VmmBacking::card_memory() { return card_memory_of(api_, context_); }
+
+DriverAnswer VmmBacking::add_peer(CUdevice peer) try {
+  const auto known = [peer](const CUmemAccessDesc& access) { return access.location.id == peer; };
+  if (std::any_of(access_.begin(), access_.end(), known)) return {};
+  access_.reserve(access_.size() + 1);
+  const CUresult result = set_access_everywhere(peer, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+  if (result == CUDA_SUCCESS) {
+    access_.push_back(access_of(peer, CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
+  } else {
+    set_access_everywhere(peer, CU_MEM_ACCESS_FLAGS_PROT_NONE);
+  }
+  return {result};
+} catch (const std::bad_alloc&) {
+  return {CUDA_ERROR_OUT_OF_MEMORY};
+}
+
+void VmmBacking::remove_peer(CUdevice peer) {
+  if (peer == device_) return;
+  const auto gone = [peer](const CUmemAccessDesc& access) { return access.location.id == peer; };
+  if (std::erase_if(access_, gone) != 0) set_access_everywhere(peer, CU_MEM_ACCESS_FLAGS_PROT_NONE);
+}
+
+/// Sets one device's access on every mapping, one driver call for each run of adjacent ones. Stops at the first
+/// refusal.
+CUresult VmmBacking::set_access_everywhere(CUdevice device, CUmemAccess_flags flags) {
+  const CUmemAccessDesc access = access_of(device, flags);
+  for (auto run = mappings_.begin(); run != mappings_.end();) {
+    std::uint64_t end = run->first + run->second;
+    auto next = std::next(run);
+    for (; next != mappings_.end() && next->first == end; ++next) end += next->second;
+    const CUresult result = api_.cuMemSetAccess(run->first, end - run->first, &access, 1);
+    if (result != CUDA_SUCCESS) return result;
+    run = next;
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace gpupool
