@@ -30,8 +30,9 @@ std::vector<Line> device_lines(const Loaded& loaded) {
   std::vector<Line> lines;
   for (std::size_t i = 0; i < loaded.options.devices.size(); ++i) {
     const DeviceSetting& setting = loaded.options.devices[i];
-    lines.push_back({std::string{kDevicesKey} + "." + setting.device + "." + std::string{option_rows()[setting.row].key},
-                     setting.text, to_text(loaded.device_sources[i])});
+    lines.push_back(
+        {std::string{kDevicesKey} + "." + setting.device + "." + std::string{option_rows()[setting.row].key},
+         setting.text, to_text(loaded.device_sources[i])});
   }
   return lines;
 }

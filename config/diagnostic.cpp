@@ -10,10 +10,13 @@ constexpr std::size_t kLongestPath = 4096;
 
 std::string to_text(const Source& source) {
   switch (source.kind) {
-    case SourceKind::none: return {};
-    case SourceKind::default_value: return "default";
+    case SourceKind::none:
+      return {};
+    case SourceKind::default_value:
+      return "default";
     case SourceKind::file:
-    case SourceKind::environment: break;
+    case SourceKind::environment:
+      break;
   }
   std::string text = escaped(source.name, kLongestPath);
   if (source.line > 0) text += ":" + std::to_string(source.line) + ":" + std::to_string(source.column);

@@ -28,12 +28,18 @@ class Descriptor {
 // strerror is neither thread-safe nor free of locale.
 std::string open_problem(int error) {
   switch (error) {
-    case ENOENT: return "does not exist";
-    case EACCES: return "may not be read by this user";
-    case ELOOP: return "is a loop of symbolic links";
-    case ENOTDIR: return "lies below something that is no directory";
-    case ENAMETOOLONG: return "has too long a name";
-    default: return "cannot be read (errno " + std::to_string(error) + ")";
+    case ENOENT:
+      return "does not exist";
+    case EACCES:
+      return "may not be read by this user";
+    case ELOOP:
+      return "is a loop of symbolic links";
+    case ENOTDIR:
+      return "lies below something that is no directory";
+    case ENAMETOOLONG:
+      return "has too long a name";
+    default:
+      return "cannot be read (errno " + std::to_string(error) + ")";
   }
 }
 

@@ -16,7 +16,8 @@ constexpr std::string_view kPrefix = "GPUPOOL_";
 constexpr std::string_view kConfigVariable = "GPUPOOL_CONFIG";
 constexpr std::string_view kDevicesVariable = "GPUPOOL_DEVICES";
 // Variables that other parts of gpupool read by themselves.
-constexpr std::string_view kOtherVariables[] = {kConfigVariable, kDevicesVariable, "GPUPOOL_DISABLE", "GPUPOOL_VERBOSE"};
+constexpr std::string_view kOtherVariables[] = {kConfigVariable, kDevicesVariable, "GPUPOOL_DISABLE",
+                                                "GPUPOOL_VERBOSE"};
 constexpr std::string_view kSimulatorPrefix = "GPUPOOL_SIM_";
 
 std::string_view value_in(const char* const* environment, std::string_view name) {
@@ -31,14 +32,18 @@ std::string_view value_in(const char* const* environment, std::string_view name)
 
 bool type_fits(ValueKind kind, JsonType type) {
   switch (type) {
-    case JsonType::string: return true;
-    case JsonType::boolean: return kind == ValueKind::on_off;
-    case JsonType::list_of_strings: return kind == ValueKind::names;
+    case JsonType::string:
+      return true;
+    case JsonType::boolean:
+      return kind == ValueKind::on_off;
+    case JsonType::list_of_strings:
+      return kind == ValueKind::names;
     case JsonType::number:
       return kind == ValueKind::size || kind == ValueKind::size_or_share || kind == ValueKind::share ||
              kind == ValueKind::growth || kind == ValueKind::handle;
     case JsonType::null:
-    case JsonType::other: return false;
+    case JsonType::other:
+      return false;
   }
   return false;
 }
@@ -50,7 +55,7 @@ bool is_device_name(std::string_view device) {
 }
 
 std::string bad_value(const OptionRow& row, std::string_view text, Fault fault) {
-  std::string problem = quoted(text) + " " + std::string{fault_text(fault)};
+  std::string problem = in_quotes(text) + " " + std::string{fault_text(fault)};
   if (fault == Fault::not_a_choice || fault == Fault::out_of_range) problem += " (" + range_text(row) + ")";
   return problem;
 }
@@ -105,7 +110,12 @@ class Loader {
       report({Severity::warning, source(fault.line, fault.column), {}, fault.problem, {}, "nothing of it"});
     }
     for (const JsonFault& fault : read.duplicates) {
-      report({Severity::warning, source(fault.line, fault.column), prefix + fault.key, fault.problem, {}, "the later one"});
+      report({Severity::warning,
+              source(fault.line, fault.column),
+              prefix + fault.key,
+              fault.problem,
+              {},
+              "the later one"});
     }
     for (const JsonSetting& setting : read.settings) {
       set(source(setting.line, setting.column), prefix + setting.key, setting.text, setting.type);
@@ -123,12 +133,18 @@ class Loader {
       if (environment_name(row.key) == name) return set(source, row.key, text, JsonType::string);
       names.push_back(environment_name(row.key));
     }
-    report({Severity::warning, source, {}, "is no variable of gpupool and is ignored", std::string{nearest_name(name, names)}, {}});
+    report({Severity::warning,
+            source,
+            {},
+            "is no variable of gpupool and is ignored",
+            std::string{nearest_name(name, names)},
+            {}});
   }
 
   void device_or_unknown(const Source& source, std::string_view key, std::string_view text, JsonType type) {
     std::string_view rest = key;
-    if (!rest.starts_with(kDevicesKey) || !rest.substr(kDevicesKey.size()).starts_with('.')) return unknown(source, key, {}, key);
+    if (!rest.starts_with(kDevicesKey) || !rest.substr(kDevicesKey.size()).starts_with('.'))
+      return unknown(source, key, {}, key);
     rest.remove_prefix(kDevicesKey.size() + 1);
     const std::size_t point = rest.find('.');
     const std::string_view device = rest.substr(0, point);
@@ -138,8 +154,12 @@ class Loader {
     const OptionRow* row = find_option(rest);
     if (row == nullptr || row->group != "pool") return unknown(source, key, prefix, rest);
     if (!is_device_name(device)) {
-      report({Severity::warning, source, std::string{key},
-              quoted(device) + " is neither a CUDA ordinal nor a UUID (GPU-... or MIG-...) and is ignored", {}, {}});
+      report({Severity::warning,
+              source,
+              std::string{key},
+              in_quotes(device) + " is neither a CUDA ordinal nor a UUID (GPU-... or MIG-...) and is ignored",
+              {},
+              {}});
       return;
     }
     Options scratch;
@@ -182,7 +202,8 @@ class Loader {
 Loaded load(const char* const* environment) {
   Loaded out;
   Loader loader{out};
-  if (const std::string_view path = value_in(environment, kConfigVariable); !path.empty()) loader.file(std::string{path});
+  if (const std::string_view path = value_in(environment, kConfigVariable); !path.empty())
+    loader.file(std::string{path});
   loader.environment(environment);
   return out;
 }

@@ -39,9 +39,11 @@ class Resolver {
   bool strategy_has_pool() {
     switch (options_.strategy) {
       case Strategy::best_fit:
-      case Strategy::auto_growth: return true;
+      case Strategy::auto_growth:
+        return true;
       case Strategy::passthrough:
-      case Strategy::off: break;
+      case Strategy::off:
+        break;
     }
     report(Severity::note, "pool.strategy", "is " + to_text(options_.strategy), "no pool");
     return false;
@@ -60,7 +62,7 @@ class Resolver {
   void max() {
     const Bytes wanted = options_.max.of(total_);
     const Bytes limit = total_ - out_.pool.headroom;
-    out_.pool.max = whole_handles(std::min(wanted, limit));
+    out_.pool.max = std::max(whole_handles(std::min(wanted, limit)), kHandleGranularity);
     if (wanted > total_) {
       report(Severity::warning, "pool.max", to_text(options_.max) + " is more than the card's " + readable(total_),
              readable(out_.pool.max) + ", the total minus pool.headroom");
@@ -69,43 +71,34 @@ class Resolver {
              to_text(options_.max) + " does not leave pool.headroom (" + readable(out_.pool.headroom) + ") free",
              readable(out_.pool.max));
     } else if (wanted < kHandleGranularity) {
-      report(Severity::warning, "pool.max", to_text(options_.max) + " is less than one handle", readable(out_.pool.max));
+      report(Severity::warning, "pool.max", to_text(options_.max) + " is less than one handle",
+             readable(out_.pool.max));
     }
   }
 
+  // Several rules may cut the size; the first one that does is the one that is named.
   void size() {
     if (options_.strategy == Strategy::auto_growth) return;
-    const bool by_default = options_.size == defaults_.size;
     const Bytes wanted = options_.size.of(total_);
-    Bytes& size = out_.pool.size;
-    size = std::min(whole_handles(wanted), out_.pool.max);
-    if (wanted > total_) {
-      report(Severity::warning, "pool.size", to_text(options_.size) + " is more than the card's " + readable(total_),
-             readable(size));
-    } else if (wanted > options_.max.of(total_)) {
-      report(severity(by_default), "pool.size",
-             to_text(options_.size) + " is more than pool.max (" + to_text(options_.max) + ")", readable(size));
-    } else if (whole_handles(wanted) > out_.pool.max) {
-      report(severity(by_default), "pool.size",
-             to_text(options_.size) + " does not leave pool.headroom (" + readable(out_.pool.headroom) + ") free",
-             readable(size));
-    }
-    available_now(by_default);
-  }
-
-  void available_now(bool by_default) {
-    Bytes& size = out_.pool.size;
     const Bytes spare = free_ > out_.pool.headroom ? free_ - out_.pool.headroom : 0;
-    const Bytes fits = spare / kHandleGranularity * kHandleGranularity;
-    if (size <= fits) return;
-    size = fits;
-    const std::string found = "only " + readable(free_) + " of the card are free, of which pool.headroom keeps " +
-                              readable(out_.pool.headroom);
-    if (fits == 0) {
-      report(Severity::warning, "pool.size", found, "nothing up front; the pool grows when memory becomes free");
+    const Bytes limit = std::min(out_.pool.max, spare / kHandleGranularity * kHandleGranularity);
+    out_.pool.size = std::min(whole_handles(wanted), limit);
+    if (out_.pool.size == whole_handles(wanted)) return;
+
+    const std::string kept = "pool.headroom (" + readable(out_.pool.headroom) + ")";
+    std::string problem = to_text(options_.size);
+    if (wanted > total_) {
+      problem += " is more than the card's " + readable(total_);
+    } else if (wanted > options_.max.of(total_)) {
+      problem += " is more than pool.max (" + to_text(options_.max) + ")";
+    } else if (whole_handles(wanted) > out_.pool.max) {
+      problem += " does not leave " + kept + " free";
     } else {
-      report(severity(by_default), "pool.size", to_text(options_.size) + " does not fit: " + found, readable(size));
+      problem += " does not fit: only " + readable(free_) + " of the card are free, and " + kept + " is kept";
     }
+    const bool nothing = out_.pool.size == 0;
+    report(nothing ? Severity::warning : severity(options_.size == defaults_.size), "pool.size", problem,
+           nothing ? "nothing up front; the pool grows when memory becomes free" : readable(out_.pool.size));
   }
 
   void growth_and_handle() {

@@ -23,14 +23,22 @@ Json any_of(std::initializer_list<Json> kinds) { return {{"anyOf", Json::array_t
 
 Json type_of(const OptionRow& row) {
   switch (row.kind) {
-    case ValueKind::size: return any_of({pattern(kSize), bytes()});
-    case ValueKind::size_or_share: return any_of({pattern(kSize), pattern(kShare), bytes(), fraction()});
-    case ValueKind::share: return any_of({pattern(kShare), fraction()});
-    case ValueKind::growth: return any_of({pattern(kSize), pattern(kFactor), bytes()});
-    case ValueKind::handle: return any_of({Json{{"const", "auto"}}, pattern(kSize), bytes()});
-    case ValueKind::on_off: return {{"enum", Json::array({true, false, "on", "off", "true", "false", "1", "0"})}};
-    case ValueKind::duration: return pattern(kDuration);
-    case ValueKind::text: return {{"type", "string"}};
+    case ValueKind::size:
+      return any_of({pattern(kSize), bytes()});
+    case ValueKind::size_or_share:
+      return any_of({pattern(kSize), pattern(kShare), bytes(), fraction()});
+    case ValueKind::share:
+      return any_of({pattern(kShare), fraction()});
+    case ValueKind::growth:
+      return any_of({pattern(kSize), pattern(kFactor), bytes()});
+    case ValueKind::handle:
+      return any_of({Json{{"const", "auto"}}, pattern(kSize), bytes()});
+    case ValueKind::on_off:
+      return {{"enum", Json::array({true, false, "on", "off", "true", "false", "1", "0"})}};
+    case ValueKind::duration:
+      return pattern(kDuration);
+    case ValueKind::text:
+      return {{"type", "string"}};
     case ValueKind::names:
       return any_of({Json{{"type", "string"}}, Json{{"type", "array"}, {"items", pattern("^[^,]*$")}}});
     case ValueKind::choice: {
@@ -84,11 +92,10 @@ std::string json_schema() {
   Json properties = Json::object();
   for (const OptionGroup& group : option_groups()) properties[std::string{group.name}] = group_schema(group);
   for (const OptionGroup& group : option_groups()) add_group(properties, group.name, Naming::dotted);
-  properties[std::string{kDevicesKey}] = {
-      {"type", "object"},
-      {"description", kDevicesSentence},
-      {"patternProperties", {{"^([0-9]{1,4}|GPU-.+|MIG-.+)$", device_schema()}}},
-      {"additionalProperties", false}};
+  properties[std::string{kDevicesKey}] = {{"type", "object"},
+                                          {"description", kDevicesSentence},
+                                          {"patternProperties", {{"^([0-9]{1,4}|GPU-.+|MIG-.+)$", device_schema()}}},
+                                          {"additionalProperties", false}};
 
   Json schema = object(std::move(properties), "Configuration of gpupool.");
   schema["$schema"] = "https://json-schema.org/draft/2020-12/schema";

@@ -15,7 +15,9 @@ bool within(const Range& range, Share value) { return range.contains(value.parts
 bool within(const Range& range, SizeOrShare value) { return value.is_share() || range.contains(value.bytes); }
 bool within(const Range& range, Growth value) { return value.is_factor() || range.contains(value.step); }
 bool within(const Range& range, HandleSize value) { return value.automatic() || range.contains(value.bytes); }
-bool within(const Range& range, Milliseconds value) { return range.contains(static_cast<std::uint64_t>(value.count())); }
+bool within(const Range& range, Milliseconds value) {
+  return range.contains(static_cast<std::uint64_t>(value.count()));
+}
 bool within(const Range&, bool) { return true; }
 bool within(const Range&, const std::string&) { return true; }
 bool within(const Range&, const NameList&) { return true; }
@@ -55,9 +57,18 @@ constexpr std::span<const Choice> choices_if_any() {
 
 constexpr OptionRow kRows[] = {
 #define GPUPOOL_GROUP(...)
-#define GPUPOOL_OPTION(group, Type, name, default_text, range, unit, sentence, origin)                                 \
-  {#group, #name, #group "." #name, kind_of<Type>(), default_text, range, unit, sentence, origin,                      \
-   choices_if_any<Type>(), [](Options& options, std::string_view text) { return assign(options.group.name, text, range); }, \
+#define GPUPOOL_OPTION(group, Type, name, default_text, range, unit, sentence, origin)              \
+  {#group,                                                                                          \
+   #name,                                                                                           \
+   #group "." #name,                                                                                \
+   kind_of<Type>(),                                                                                 \
+   default_text,                                                                                    \
+   range,                                                                                           \
+   unit,                                                                                            \
+   sentence,                                                                                        \
+   origin,                                                                                          \
+   choices_if_any<Type>(),                                                                          \
+   [](Options& options, std::string_view text) { return assign(options.group.name, text, range); }, \
    [](const Options& options) { return to_text(options.group.name); }},
 #define GPUPOOL_GROUP_END(...)
 #include "config/options.def"
@@ -101,9 +112,11 @@ std::string limit_text(const OptionRow& row, std::uint64_t value) {
 
 std::string_view fault_text(Fault fault) {
   switch (fault) {
-    case Fault::none: return "is fine";
+    case Fault::none:
+      return "is fine";
 #define GPUPOOL_FAULT(name, text) \
-  case Fault::name: return text;
+  case Fault::name:               \
+    return text;
 #include "config/faults.def"
 #undef GPUPOOL_FAULT
   }
@@ -156,7 +169,8 @@ std::string range_text(const OptionRow& row) {
   } else if (range.least != 0) {
     text = "at least " + limit_text(row, range.least);
   }
-  if (range.multiple != 1) text += (text.empty() ? "a multiple of " : ", a multiple of ") + limit_text(row, range.multiple);
+  if (range.multiple != 1)
+    text += (text.empty() ? "a multiple of " : ", a multiple of ") + limit_text(row, range.multiple);
   return text;
 }
 

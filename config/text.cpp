@@ -12,6 +12,8 @@ struct Unit {
   std::string_view name;
 };
 constexpr std::array kUnits = {Unit{1_TiB, "TiB"}, Unit{1_GiB, "GiB"}, Unit{1_MiB, "MiB"}, Unit{1_KiB, "KiB"}};
+constexpr std::array kExactUnits = {kUnits[0], Unit{1'000'000'000'000, "TB"}, kUnits[1], Unit{1'000'000'000, "GB"},
+                                    kUnits[2], Unit{1'000'000, "MB"},         kUnits[3], Unit{1'000, "KB"}};
 
 // value / 10^decimals without trailing zeros.
 std::string decimal(std::uint64_t value, int decimals) {
@@ -28,7 +30,7 @@ std::string decimal(std::uint64_t value, int decimals) {
 
 std::string to_text(Bytes bytes) {
   if (bytes == 0) return "0";
-  for (const Unit& unit : kUnits)
+  for (const Unit& unit : kExactUnits)
     if (bytes % unit.bytes == 0) return std::to_string(bytes / unit.bytes) + std::string{unit.name};
   return std::to_string(bytes) + "B";
 }
@@ -90,6 +92,6 @@ std::string escaped(std::string_view text, std::size_t most) {
   return text.size() > most ? out + "..." : out;
 }
 
-std::string quoted(std::string_view text) { return '"' + escaped(text) + '"'; }
+std::string in_quotes(std::string_view text) { return '"' + escaped(text) + '"'; }
 
 }  // namespace gpupool

@@ -26,10 +26,10 @@ std::string to_text(Enum value) {
 // "73.6 GiB": one decimal, rounded down, for messages.
 std::string readable(Bytes bytes);
 
-// Printable ASCII on one line: control characters, quotes, backslashes and bytes above 0x7e become \n, \t, \", \\ or \xNN.
-// Longer texts are cut after `most` bytes and end in "...".
+// Printable ASCII on one line: control characters, quotes, backslashes and bytes above 0x7e become \n, \t, \", \\ or
+// \xNN. Longer texts are cut after `most` bytes and end in "...".
 inline constexpr std::size_t kMostQuoted = 120;
 std::string escaped(std::string_view text, std::size_t most = kMostQuoted);
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 }  // namespace gpupool
