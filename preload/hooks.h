@@ -1,4 +1,4 @@
-// hooks.def as C++: a row's index, and a table of rows. The index is the row's place in what gpupool_core_start fills (front/abi.h).
+// hooks.def as a table of C++. A row's index is its place in what gpupool_core_start fills (front/abi.h).
 // Constant data; any thread.
 #pragma once
 
@@ -9,13 +9,6 @@ enum class HookKind { POOL, TRUTH, WATCH, TRACK, LOOKUP };
 // What CU_GET_PROC_ADDRESS_* calls the flavour of stream 0; the values are cuGetProcAddress's flag bits.
 enum HookStream : unsigned { kStream_0 = 0, kStream_PTSZ = 2 };
 
-enum HookRow : unsigned {
-#define HOOK(symbol, base, version, flags, kind) kRow_##symbol,
-#include "preload/hooks.def"
-#undef HOOK
-  kHookCount
-};
-
 struct Hook {
   const char* symbol;
   const char* base;
@@ -24,10 +17,11 @@ struct Hook {
   HookKind kind;
 };
 
-inline constexpr Hook kHooks[kHookCount] = {
+inline constexpr Hook kHooks[] = {
 #define HOOK(symbol, base, version, flags, kind) {#symbol, #base, version, kStream_##flags, HookKind::kind},
 #include "preload/hooks.def"
 #undef HOOK
 };
+inline constexpr unsigned kHookCount = sizeof kHooks / sizeof kHooks[0];
 
 }  // namespace gpupool

@@ -1,6 +1,6 @@
-// See lookup.h. One rule guards against ABIs that hooks.def does not know (a newer driver, a name that changed its meaning): the driver
-// must give the same pointer for the row's own version as for the version asked for. Programs mostly ask for a row's own version, so the
-// second question is rare.
+// See lookup.h. One rule guards against ABIs that hooks.def does not know (a newer driver, a name that changed its
+// meaning): the driver must give the same pointer for the row's own version as for the version asked for. Programs
+// mostly ask for a row's own version, so the second question is rare.
 #include "preload/lookup.h"
 
 #include <cstring>
@@ -31,7 +31,9 @@ unsigned find_hook_row(const char* name, int version, cuuint64_t flags) {
   unsigned best = kHookCount;
   for (unsigned row = 0; row < kHookCount; ++row) {
     const Hook& hook = kHooks[row];
-    if (hook.version > version || (hook.stream == kStream_PTSZ && !per_thread(flags)) || std::strcmp(hook.base, name) != 0) continue;
+    if (hook.version > version || (hook.stream == kStream_PTSZ && !per_thread(flags)) ||
+        std::strcmp(hook.base, name) != 0)
+      continue;
     const bool newer = best == kHookCount || hook.version > kHooks[best].version;
     const bool closer = !newer && hook.version == kHooks[best].version && hook.stream > kHooks[best].stream;
     if (newer || closer) best = row;
@@ -39,15 +41,16 @@ unsigned find_hook_row(const char* name, int version, cuuint64_t flags) {
   return best;
 }
 
-CUresult get_proc_address(const ProcResolver& resolver, const char* name, void** function, int version, cuuint64_t flags) {
+CUresult get_proc_address(const ProcResolver& resolver, const char* name, void** function, int version,
+                          cuuint64_t flags) {
   if (!resolver.real_v1) return CUDA_ERROR_NOT_FOUND;
   const CUresult result = resolver.real_v1(name, function, version, flags);
   if (result == CUDA_SUCCESS && name && function && *function) replace(resolver, name, function, version, flags);
   return result;
 }
 
-CUresult get_proc_address_v2(const ProcResolver& resolver, const char* name, void** function, int version, cuuint64_t flags,
-                             CUdriverProcAddressQueryResult* status) {
+CUresult get_proc_address_v2(const ProcResolver& resolver, const char* name, void** function, int version,
+                             cuuint64_t flags, CUdriverProcAddressQueryResult* status) {
   if (!resolver.real_v2) return CUDA_ERROR_NOT_FOUND;
   const CUresult result = resolver.real_v2(name, function, version, flags, status);
   if (result == CUDA_SUCCESS && name && function && *function) replace(resolver, name, function, version, flags);

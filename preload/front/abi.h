@@ -1,6 +1,6 @@
 /* The contract between the front (libgpupool.so, freestanding C) and the core (libgpupool_core.so, C++).
- * The front loads the core at the first hooked CUDA call, hands it this table, and gets one function per row of hooks.def.
- * Both sides come from one build; `abi` refuses a mismatched pair. */
+ * The front loads the core at the first hooked CUDA call, hands it this table, and gets one function per row of
+ * hooks.def. Both sides come from one build; `abi` refuses a mismatched pair. */
 #ifndef GPUPOOL_PRELOAD_FRONT_ABI_H
 #define GPUPOOL_PRELOAD_FRONT_ABI_H
 
@@ -9,15 +9,15 @@
 #define GPUPOOL_FRONT_ABI 1u
 
 struct gpupool_front {
-  uint32_t abi;                                         /* GPUPOOL_FRONT_ABI */
-  uint32_t hook_count;                                  /* rows of hooks.def */
-  void* (*real_dlsym)(void* handle, const char* name);  /* the loader's own */
-  void* driver;                                         /* handle of the loaded libcuda.so.1 */
-  const char* directory;                                /* where the front lies; ends with '/' */
+  uint32_t abi;                                        /* GPUPOOL_FRONT_ABI */
+  uint32_t hook_count;                                 /* rows of hooks.def */
+  void* (*real_dlsym)(void* handle, const char* name); /* the loader's own */
+  void* driver;                                        /* handle of the loaded libcuda.so.1 */
+  const char* directory;                               /* where the front lies; ends with '/' */
 };
 
-/* Exported by the core. Fills hooks[i] with what a call of row i shall reach. Returns 0, or non-zero when the pair does not fit
- * or the core cannot work here; the front then sends every call to the driver. */
+/* Exported by the core. Fills hooks[i] with what a call of row i shall reach. Returns 0, or non-zero when the pair does
+ * not fit or the core cannot work here; the front then sends every call to the driver. */
 typedef int (*gpupool_core_start_fn)(const struct gpupool_front* front, void** hooks);
 #define GPUPOOL_CORE_START "gpupool_core_start"
 

@@ -1,9 +1,10 @@
-/* Finds functions in loaded objects by reading the loader's own tables: the list of link maps and each object's hash table.
+/* Finds functions in loaded objects by reading the loader's own tables: the list of link maps and each object's hash
+ * table.
  *
- * Why not dlsym: it is what we replace, its versions differ between C libraries (2.17 to 2.43, musl), and asking for one allocates.
- * The list is read without the loader's lock only for objects present since start-up (the C library, other preloads); the driver,
- * which may come and go with dlopen, is found through the C library's dl_iterate_phdr, which takes that lock.
- * Format: System V ABI, chapter 5 (hash tables), and the GNU hash section. */
+ * Why not dlsym: it is what we replace, its versions differ between C libraries (2.17 to 2.43, musl), and asking for
+ * one allocates. The list is read without the loader's lock only for objects present since start-up (the C library,
+ * other preloads); the driver, which may come and go with dlopen, is found through the C library's dl_iterate_phdr,
+ * which takes that lock. Format: System V ABI, chapter 5 (hash tables), and the GNU hash section. */
 #include "preload/front/front.h"
 
 #include <elf.h>
@@ -22,28 +23,41 @@ static const struct link_map* first_map(void) {
 static uintptr_t located(ElfW(Addr) base, ElfW(Addr) pointer) { return pointer < base ? base + pointer : pointer; }
 
 struct tables {
-  const ElfW(Sym)* symbols;
+  const ElfW(Sym) * symbols;
   const char* strings;
   const uint32_t* gnu_hash;
   const uint32_t* hash;
-  const ElfW(Half)* versions;
+  const ElfW(Half) * versions;
   const char* soname;
 };
 
-static struct tables read_tables(ElfW(Addr) base, const ElfW(Dyn)* dynamic) {
+static struct tables read_tables(ElfW(Addr) base, const ElfW(Dyn) * dynamic) {
   struct tables t = {0, 0, 0, 0, 0, 0};
   ElfW(Addr) soname = 0;
   int named = 0;
   for (; dynamic && dynamic->d_tag != DT_NULL; ++dynamic) {
     const uintptr_t at = located(base, dynamic->d_un.d_ptr);
     switch (dynamic->d_tag) {
-      case DT_SYMTAB: t.symbols = (const ElfW(Sym)*)at; break;
-      case DT_STRTAB: t.strings = (const char*)at; break;
-      case DT_GNU_HASH: t.gnu_hash = (const uint32_t*)at; break;
-      case DT_HASH: t.hash = (const uint32_t*)at; break;
-      case DT_VERSYM: t.versions = (const ElfW(Half)*)at; break;
-      case DT_SONAME: soname = dynamic->d_un.d_val, named = 1; break;
-      default: break;
+      case DT_SYMTAB:
+        t.symbols = (const ElfW(Sym)*)at;
+        break;
+      case DT_STRTAB:
+        t.strings = (const char*)at;
+        break;
+      case DT_GNU_HASH:
+        t.gnu_hash = (const uint32_t*)at;
+        break;
+      case DT_HASH:
+        t.hash = (const uint32_t*)at;
+        break;
+      case DT_VERSYM:
+        t.versions = (const ElfW(Half)*)at;
+        break;
+      case DT_SONAME:
+        soname = dynamic->d_un.d_val, named = 1;
+        break;
+      default:
+        break;
     }
   }
   if (named && t.strings) t.soname = t.strings + soname;
@@ -59,7 +73,8 @@ static void* defined_here(const struct tables* t, ElfW(Addr) base, uint32_t inde
 }
 
 static void* find_by_gnu_hash(const struct tables* t, ElfW(Addr) base, const char* name) {
-  const uint32_t buckets = t->gnu_hash[0], first_index = t->gnu_hash[1], bloom_words = t->gnu_hash[2], shift = t->gnu_hash[3];
+  const uint32_t buckets = t->gnu_hash[0], first_index = t->gnu_hash[1], bloom_words = t->gnu_hash[2],
+                 shift = t->gnu_hash[3];
   const ElfW(Addr)* bloom = (const ElfW(Addr)*)(t->gnu_hash + 4);
   const uint32_t* bucket = (const uint32_t*)(bloom + bloom_words);
   const uint32_t* chain = bucket + buckets;
@@ -98,7 +113,7 @@ static void* find_by_sysv_hash(const struct tables* t, ElfW(Addr) base, const ch
   return 0;
 }
 
-void* gpupool_symbol_in(ElfW(Addr) base, const ElfW(Dyn)* dynamic, const char* name) {
+void* gpupool_symbol_in(ElfW(Addr) base, const ElfW(Dyn) * dynamic, const char* name) {
   const struct tables t = read_tables(base, dynamic);
   if (!t.symbols || !t.strings) return 0;
   if (t.gnu_hash) return find_by_gnu_hash(&t, base, name);

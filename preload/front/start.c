@@ -1,9 +1,10 @@
-/* What happens at the first hooked CUDA call: find the driver, load the core beside this object, and fill the stubs' targets.
+/* What happens at the first hooked CUDA call: find the driver, load the core beside this object, and fill the stubs'
+ * targets.
  *
- * One thread starts the core; others wait for it a while, because a call that slips past the core is a capture or a block it never
- * saw. The wait is bounded: the starter may need the loader's lock that a waiting thread holds. The starter's own calls (from the
- * core, or from the driver under it) go to the driver. A child forked in the middle of a start stays on the driver.
- * A target is stored once, with release order; a stub reads it with acquire order. */
+ * One thread starts the core; others wait for it a while, because a call that slips past the core is a capture or a
+ * block it never saw. The wait is bounded: the starter may need the loader's lock that a waiting thread holds. The
+ * starter's own calls (from the core, or from the driver under it) go to the driver. A child forked in the middle of a
+ * start stays on the driver. A target is stored once, with release order; a stub reads it with acquire order. */
 #include "preload/front/abi.h"
 #include "preload/front/front.h"
 #include "preload/front/system.h"
@@ -126,7 +127,8 @@ static void* resolve(unsigned row) {
   uint64_t now = __atomic_load_n(&state, __ATOMIC_ACQUIRE);
   if (!gpupool_find_driver(&driver)) return (void*)no_driver;
   if (now != kOnCore && now != kOnDriver) {
-    const uint64_t self = (uint64_t)gpupool_syscall(__NR_getpid, 0, 0, 0, 0) << 32 | (uint64_t)gpupool_syscall(__NR_gettid, 0, 0, 0, 0);
+    const uint64_t self =
+        (uint64_t)gpupool_syscall(__NR_getpid, 0, 0, 0, 0) << 32 | (uint64_t)gpupool_syscall(__NR_gettid, 0, 0, 0, 0);
     if (now == kUnstarted && __atomic_compare_exchange_n(&state, &now, self, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
       now = start(&driver);
       __atomic_store_n(&state, now, __ATOMIC_RELEASE);
@@ -137,7 +139,8 @@ static void* resolve(unsigned row) {
   void* target = now == kOnCore ? hooks[row] : 0;
   if (!target) target = gpupool_symbol_in(driver.base, driver.dynamic, gpupool_row_name(row));
   if (!target) return (void*)not_found;
-  if (now == __atomic_load_n(&state, __ATOMIC_ACQUIRE)) __atomic_store_n(&gpupool_targets[row], target, __ATOMIC_RELEASE);
+  if (now == __atomic_load_n(&state, __ATOMIC_ACQUIRE))
+    __atomic_store_n(&gpupool_targets[row], target, __ATOMIC_RELEASE);
   return target;
 }
 

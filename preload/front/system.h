@@ -8,7 +8,10 @@ static inline long gpupool_syscall(long number, long a, long b, long c, long d) 
 #if defined(__x86_64__)
   register long fourth __asm__("r10") = d;
   long result;
-  __asm__ volatile("syscall" : "=a"(result) : "0"(number), "D"(a), "S"(b), "d"(c), "r"(fourth) : "rcx", "r11", "memory");
+  __asm__ volatile("syscall"
+                   : "=a"(result)
+                   : "0"(number), "D"(a), "S"(b), "d"(c), "r"(fourth)
+                   : "rcx", "r11", "memory");
   return result;
 #elif defined(__aarch64__)
   register long number_in __asm__("x8") = number;

@@ -33,7 +33,8 @@ void gpupool_errno_restore(struct gpupool_errno saved) {
   if (saved.where) *saved.where = saved.value;
 }
 
-/* Parses lines "first-last perms offset device inode   path" up to the one that holds the address; a path longer than fits is none. */
+/* Parses lines "first-last perms offset device inode   path" up to the one that holds the address; a path longer than
+ * fits is none. */
 static unsigned path_of_mapping(uintptr_t address, char* path, unsigned bytes) {
   const long file = gpupool_syscall(__NR_openat, AT_FDCWD, (long)"/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
   if (file < 0) return 0;
