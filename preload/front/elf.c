@@ -133,11 +133,15 @@ static int begins(const char* text, const char* with) {
   return 1;
 }
 
+static const char* object_name(const struct link_map* map) {
+  const struct tables t = read_tables(map->l_addr, map->l_ld);
+  return t.soname ? t.soname : base_name(map->l_name);
+}
+
 void* gpupool_libc_symbol(const char* name) {
   for (const struct link_map* map = first_map(); map; map = map->l_next) {
     if (map->l_ld == _DYNAMIC) continue;
-    const struct tables t = read_tables(map->l_addr, map->l_ld);
-    const char* object = t.soname ? t.soname : base_name(map->l_name);
+    const char* object = object_name(map);
     if (!begins(object, "libc.") && !begins(object, "libdl.") && !begins(object, "ld-")) continue;
     void* found = gpupool_symbol_in(map->l_addr, map->l_ld, name);
     if (found) return found;
@@ -149,6 +153,12 @@ static const struct link_map* own_map(void) {
   const struct link_map* map = first_map();
   while (map && map->l_ld != _DYNAMIC) map = map->l_next;
   return map;
+}
+
+int gpupool_is_second(void) {
+  for (const struct link_map* map = first_map(); map && map->l_ld != _DYNAMIC; map = map->l_next)
+    if (gpupool_equal(object_name(map), "libgpupool.so")) return 1;
+  return 0;
 }
 
 const char* gpupool_own_name(void) {

@@ -49,6 +49,8 @@ void* gpupool_libc_symbol(const char* name);
 void* gpupool_find_next_dlsym(void);
 /* The CUDA driver, if the process has loaded one. Loads nothing. */
 int gpupool_find_driver(struct gpupool_object* driver);
+/* Whether another copy of the front, from another file, was loaded before this one: then that one acts. */
+int gpupool_is_second(void);
 /* The path under which the loader knows this object. */
 const char* gpupool_own_name(void);
 
@@ -56,7 +58,8 @@ const char* gpupool_own_name(void);
  * unknown. */
 unsigned gpupool_own_directory(char* path, unsigned bytes);
 
-/* Whether gpupool acts in this process: neither GPUPOOL_DISABLE nor secure execution. Decided once. */
+/* Whether gpupool acts in this process: no GPUPOOL_DISABLE, no secure execution, no earlier copy of the front.
+ * Decided once. */
 int gpupool_allowed(void);
 
 unsigned gpupool_length(const char* text);

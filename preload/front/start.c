@@ -48,7 +48,8 @@ int gpupool_allowed(void) {
     char* (*get)(const char*) = (char* (*)(const char*))gpupool_libc_symbol("getenv");
     unsigned long (*auxiliary)(unsigned long) = (unsigned long (*)(unsigned long))gpupool_libc_symbol("getauxval");
     const char* disable = get ? get("GPUPOOL_DISABLE") : 0;
-    const int off = (disable && *disable && !gpupool_equal(disable, "0")) || (auxiliary && auxiliary(kAtSecure));
+    const int off = (disable && *disable && !gpupool_equal(disable, "0")) || (auxiliary && auxiliary(kAtSecure)) ||
+                    gpupool_is_second();
     known = off ? kDisabled : kAllowed;
     __atomic_store_n(&decision, known, __ATOMIC_RELAXED);
   }
@@ -93,7 +94,7 @@ static uint64_t start(const struct gpupool_object* driver) {
   void* core = open(path, RTLD_NOW | RTLD_LOCAL);
   gpupool_core_start_fn core_start = core ? (gpupool_core_start_fn)find(core, GPUPOOL_CORE_START) : 0;
   if (!core_start) {
-    say("cannot load the core: ", "", error ? error() : path);
+    say("cannot load the core", "", error ? error() : path);
     return kOnDriver;
   }
   if (!gpupool_next_dlsym) gpupool_next_dlsym = gpupool_find_next_dlsym();

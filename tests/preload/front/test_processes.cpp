@@ -55,6 +55,11 @@ TEST_CASE("a driver opened by the program is hooked through dlsym") {
   says(run_probe({"probe", "opened"}, front("good")), kHooked);
 }
 
+TEST_CASE("a driver opened by its path is hooked") {
+  says(run_probe({"probe", "opened", programs() + "/driver/libcuda.so.1"}, front("good"), {{"LD_LIBRARY_PATH", "/"}}),
+       kHooked);
+}
+
 TEST_CASE("a program linked with the driver is hooked") {
   says(run_probe({"direct"}, ""), "0 0 1010\n");
   says(run_probe({"direct"}, front("good")), "0 0 101010\n");
@@ -101,6 +106,15 @@ TEST_CASE("threads that race to the first call start the core once, and all are 
 TEST_CASE("children forked before and after the first call are hooked") {
   says(run_probe({"probe", "forked"}, front("good")),
        lines({"child 0 101010", "parent 0 101010", "child 0 101010", "parent 0 101010"}));
+}
+
+TEST_CASE("a child forked while the core starts stays on the driver, its parent is hooked") {
+  says(run_probe({"probe", "opened"}, front("good"), {{"FRONT_TEST_FORK", "1"}}), kHooked);
+}
+
+TEST_CASE("of two copies of the front the first acts") {
+  says(run_probe({"probe", "opened"}, front("good") + ":" + front("alone")), kHooked);
+  says(run_probe({"direct"}, front("good") + ":" + front("alone")), "0 0 101010\n");
 }
 
 TEST_CASE("errno survives look-up and first call") {

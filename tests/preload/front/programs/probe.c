@@ -54,8 +54,8 @@ static int process(int errno_at_start) {
   return 0;
 }
 
-static int opened(void) {
-  void* handle = driver();
+static int opened(const char* path) {
+  void* handle = *path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : driver();
   void* function = dlsym(handle, "cuMemAlloc_v2");
   show_alloc("first", function);
   show_alloc("second", function);
@@ -202,7 +202,7 @@ static int kept_errno(void) {
 
 static int moved(void) {
   if (chdir("/") != 0) return 1;
-  return opened();
+  return opened("");
 }
 
 static int plugin(const char* path) {
@@ -222,7 +222,7 @@ static int interposed(void) {
   int (*calls)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "dlsym_interposer_calls");
   if (self) printf("next of itself is nothing %d, libc behind it %d\n", self(), getppid() == 1000000);
   if (calls) printf("counted %d\n", calls() > 0);
-  return opened();
+  return opened("");
 }
 
 int main(int count, char** words) {
@@ -231,7 +231,7 @@ int main(int count, char** words) {
   const char* argument = count > 2 ? words[2] : "";
   setvbuf(stdout, NULL, _IOFBF, 1 << 16);
   if (!strcmp(name, "process")) return process(errno_at_start);
-  if (!strcmp(name, "opened")) return opened();
+  if (!strcmp(name, "opened")) return opened(argument);
   if (!strcmp(name, "names")) return names();
   if (!strcmp(name, "default")) return fallback_scope();
   if (!strcmp(name, "without-driver")) return without_driver();
