@@ -43,7 +43,7 @@ struct SizeOrShare {
 };
 
 // The least step of growth: fixed, or by a factor of what the pool holds (1.5x of 4 GiB grows by 2 GiB).
-struct Growth {
+struct GrowthStep {
   Bytes step = 0;
   std::uint32_t factor_thousandths = 0;  // 0: step applies
 
@@ -52,7 +52,7 @@ struct Growth {
     if (!is_factor()) return step;
     return static_cast<Bytes>(static_cast<unsigned __int128>(held) * (factor_thousandths - 1000) / 1000);
   }
-  bool operator==(const Growth&) const = default;
+  bool operator==(const GrowthStep&) const = default;
 };
 
 // The size of one handle, or "auto": the pool chooses by its own size.

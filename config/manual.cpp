@@ -76,7 +76,7 @@ std::string option_entry(const OptionRow& row) {
       text += "<br>`" + std::string{choice.text} + "`: " + std::string{choice.sentence};
     }
   } else if (const std::string range = range_text(row); !range.empty()) {
-    text += " Range: " + range + ".";
+    text += " Limits: " + range + ".";
   }
   if (!row.origin.empty()) text += "<br>Known as: " + std::string{row.origin} + ".";
   return text + " |\n";

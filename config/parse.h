@@ -31,7 +31,7 @@ std::string_view fault_text(Fault fault);
 
 // What a number may be, in the type's own unit (bytes, parts per billion, milliseconds). Shares are not measured in
 // bytes and pass a size's range.
-struct Range {
+struct Limits {
   std::uint64_t least = 0;
   std::uint64_t most = UINT64_MAX;
   std::uint64_t multiple = 1;
@@ -190,10 +190,10 @@ constexpr Fault parse(std::string_view text, SizeOrShare& out) {
 }
 
 // A size, or a factor: 1.5x.
-constexpr Fault parse(std::string_view text, Growth& out) {
+constexpr Fault parse(std::string_view text, GrowthStep& out) {
   const grammar::Quantity q = grammar::scan(text);
   if (q.fault != Fault::none) return q.fault;
-  Growth value;
+  GrowthStep value;
   if (grammar::equal_ignoring_case(q.unit, "x")) {
     const unsigned __int128 thousandths = q.times(1000);
     if (!q.exact(1000) || thousandths <= 1000 || thousandths > 16000) return Fault::bad_factor;

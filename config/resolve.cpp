@@ -102,7 +102,7 @@ class Resolver {
   }
 
   void growth_and_handle() {
-    Growth& growth = out_.pool.options.growth;
+    GrowthStep& growth = out_.pool.options.growth;
     if (growth.step > out_.pool.max) {
       growth.step = out_.pool.max;
       report(severity(options_.growth == defaults_.growth), "pool.growth",

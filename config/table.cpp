@@ -10,24 +10,24 @@
 namespace gpupool {
 namespace {
 
-bool within(const Range& range, Bytes value) { return range.contains(value); }
-bool within(const Range& range, Share value) { return range.contains(value.parts_per_billion); }
-bool within(const Range& range, SizeOrShare value) { return value.is_share() || range.contains(value.bytes); }
-bool within(const Range& range, Growth value) { return value.is_factor() || range.contains(value.step); }
-bool within(const Range& range, HandleSize value) { return value.automatic() || range.contains(value.bytes); }
-bool within(const Range& range, Milliseconds value) {
+bool within(const Limits& range, Bytes value) { return range.contains(value); }
+bool within(const Limits& range, Share value) { return range.contains(value.parts_per_billion); }
+bool within(const Limits& range, SizeOrShare value) { return value.is_share() || range.contains(value.bytes); }
+bool within(const Limits& range, GrowthStep value) { return value.is_factor() || range.contains(value.step); }
+bool within(const Limits& range, HandleSize value) { return value.automatic() || range.contains(value.bytes); }
+bool within(const Limits& range, Milliseconds value) {
   return range.contains(static_cast<std::uint64_t>(value.count()));
 }
-bool within(const Range&, bool) { return true; }
-bool within(const Range&, const std::string&) { return true; }
-bool within(const Range&, const NameList&) { return true; }
+bool within(const Limits&, bool) { return true; }
+bool within(const Limits&, const std::string&) { return true; }
+bool within(const Limits&, const NameList&) { return true; }
 template <IsChoice Enum>
-bool within(const Range&, Enum) {
+bool within(const Limits&, Enum) {
   return true;
 }
 
 template <class T>
-Fault assign(T& option, std::string_view text, const Range& range) {
+Fault assign(T& option, std::string_view text, const Limits& range) {
   T value{};
   if (const Fault fault = parse(text, value); fault != Fault::none) return fault;
   if (!within(range, value)) return Fault::out_of_range;
@@ -41,7 +41,7 @@ constexpr ValueKind kind_of() {
   if constexpr (std::same_as<T, Bytes>) return ValueKind::size;
   if constexpr (std::same_as<T, SizeOrShare>) return ValueKind::size_or_share;
   if constexpr (std::same_as<T, Share>) return ValueKind::share;
-  if constexpr (std::same_as<T, Growth>) return ValueKind::growth;
+  if constexpr (std::same_as<T, GrowthStep>) return ValueKind::growth;
   if constexpr (std::same_as<T, HandleSize>) return ValueKind::handle;
   if constexpr (std::same_as<T, bool>) return ValueKind::on_off;
   if constexpr (std::same_as<T, Milliseconds>) return ValueKind::duration;
@@ -158,7 +158,7 @@ std::string choices_text(std::span<const Choice> choices) {
 }
 
 std::string range_text(const OptionRow& row) {
-  const Range& range = row.range;
+  const Limits& range = row.range;
   if (row.kind == ValueKind::choice) return choices_text(row.choices);
   if (row.kind == ValueKind::share) return "1% to 100%";
   std::string text;

@@ -18,7 +18,7 @@ struct OptionRow {
   std::string_view key;  // group.name
   ValueKind kind;
   std::string_view default_text;
-  Range range;
+  Limits range;
   std::string_view unit;
   std::string_view sentence;
   std::string_view origin;

@@ -39,7 +39,7 @@ std::string to_text(Share share) { return decimal(share.parts_per_billion, 7) + 
 
 std::string to_text(SizeOrShare size) { return size.is_share() ? to_text(size.share) : to_text(size.bytes); }
 
-std::string to_text(Growth growth) {
+std::string to_text(GrowthStep growth) {
   return growth.is_factor() ? decimal(growth.factor_thousandths, 3) + "x" : to_text(growth.step);
 }
 

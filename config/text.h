@@ -11,7 +11,7 @@ namespace gpupool {
 std::string to_text(Bytes bytes);
 std::string to_text(Share share);
 std::string to_text(SizeOrShare size);
-std::string to_text(Growth growth);
+std::string to_text(GrowthStep growth);
 std::string to_text(HandleSize handle);
 std::string to_text(bool on);
 std::string to_text(Milliseconds duration);

@@ -139,12 +139,12 @@ TEST_CASE("plain sizes take no share", "[config][case-35]") {
 }
 
 TEST_CASE("growth is a size or a factor", "[config]") {
-  CHECK(value_of<Growth>("64MiB").step_from(8_GiB) == 64_MiB);
-  CHECK(value_of<Growth>("1.5x").step_from(4_GiB) == 2_GiB);
-  CHECK(value_of<Growth>("2X").step_from(4_GiB) == 4_GiB);
-  CHECK(value_of<Growth>("0").step_from(4_GiB) == 0);
-  for (const auto* text : {"1x", "0.5x", "16.001x", "1.0001x"}) CHECK(fault_of<Growth>(text) == Fault::bad_factor);
-  CHECK(fault_of<Growth>("50%") == Fault::no_share_here);
+  CHECK(value_of<GrowthStep>("64MiB").step_from(8_GiB) == 64_MiB);
+  CHECK(value_of<GrowthStep>("1.5x").step_from(4_GiB) == 2_GiB);
+  CHECK(value_of<GrowthStep>("2X").step_from(4_GiB) == 4_GiB);
+  CHECK(value_of<GrowthStep>("0").step_from(4_GiB) == 0);
+  for (const auto* text : {"1x", "0.5x", "16.001x", "1.0001x"}) CHECK(fault_of<GrowthStep>(text) == Fault::bad_factor);
+  CHECK(fault_of<GrowthStep>("50%") == Fault::no_share_here);
 }
 
 TEST_CASE("the other types", "[config]") {

@@ -13,11 +13,11 @@ TEST_CASE("sizes print exactly, in the largest unit that divides them", "[config
   CHECK(to_text(Bytes{1'000'001}) == "1000001B");
   CHECK(to_text(Share{920'000'000}) == "92%");
   CHECK(to_text(Share{333'333'333}) == "33.3333333%");
-  CHECK(to_text(Growth{0, 1050}) == "1.05x");
+  CHECK(to_text(GrowthStep{0, 1050}) == "1.05x");
   CHECK(to_text(HandleSize{}) == "auto");
   CHECK(to_text(Milliseconds{1500}) == "1500ms");
   CHECK(to_text(Milliseconds{2000}) == "2s");
-  CHECK(to_text(Reuse::quiescent) == "quiescent");
+  CHECK(to_text(ReuseKind::quiescent) == "quiescent");
   CHECK(to_text(NameList{"a", "b*"}) == "a,b*");
 }
 
