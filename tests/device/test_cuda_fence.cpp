@@ -1,0 +1,261 @@
+// What only the CUDA fence can get wrong: its cost, several contexts, default streams, errors, drivers without context
+// events.
+#include "device/cuda_fence.h"
+
+#include <functional>
+
+#include "device/context.h"
+#include "tests/device/fence_rigs.h"
+
+namespace gpupool::test {
+namespace {
+
+/// A second context on the device, with work in it that can be held. Not current.
+class SecondContext {
+ public:
+  SecondContext() {
+    REQUIRE(driver().cuCtxCreate_v2(&context_, 0, driver().device) == CUDA_SUCCESS);
+    stream_ = test::make_stream();
+    work_ = std::make_unique<HeldWork>();
+    REQUIRE(driver().cuCtxSetCurrent(driver().context) == CUDA_SUCCESS);
+  }
+  ~SecondContext() {
+    {
+      const ContextGuard current(driver().api, context_);
+      work_.reset();
+    }
+    if (context_) driver().cuCtxDestroy_v2(context_);
+    driver().cuCtxSetCurrent(driver().context);
+  }
+  SecondContext(const SecondContext&) = delete;
+  SecondContext& operator=(const SecondContext&) = delete;
+
+  CUcontext context() const { return context_; }
+  CUstream stream() const { return stream_; }
+  HeldWork& work() { return *work_; }
+
+ private:
+  CUcontext context_ = nullptr;
+  CUstream stream_ = nullptr;
+  std::unique_ptr<HeldWork> work_;
+};
+
+DriverApi without_context_events(DriverApi api) {
+  api.cuCtxRecordEvent = nullptr;
+  api.cuCtxWaitEvent = nullptr;
+  return api;
+}
+
+std::uint64_t calls_of(const std::function<void()>& action) {
+  const std::uint64_t before = all_calls();
+  action();
+  return all_calls() - before;
+}
+
+}  // namespace
+
+TEST_CASE("with one context, a record, a wait and a query are one driver call each", "[cuda_fence]") {
+  CudaRig rig(instrumented());
+  const StreamRef stream = rig.make_stream();
+  const EventId event = rig.fence().make_event();
+  CHECK(calls_of([&] { rig.fence().record(stream, event); }) == 1);
+  CHECK(calls_of([&] { rig.fence().wait(stream, event); }) == 1);
+  CHECK(calls_of([&] { rig.fence().query(event); }) == 1);
+  CHECK(calls_of([&] { rig.fence().record(kWholeContext, event); }) == 1);
+  CHECK(calls_of([&] { rig.fence().wait(kWholeContext, event); }) == 1);
+  CHECK(calls_of([&] { rig.fence().query(event); }) == 1);
+}
+
+TEST_CASE("a record of the whole context includes every context that reaches the memory", "[cuda_fence]") {
+  CudaRig rig;
+  SecondContext second;
+  const StreamRef own = rig.make_stream();
+  const EventId early = rig.fence().make_event();
+  REQUIRE(rig.fence().add_context(second.context()));
+  const EventId late = rig.fence().make_event();
+  for (const EventId event : {early, late}) {
+    second.work().hold(second.stream());
+    REQUIRE(rig.fence().record(kWholeContext, event) == RecordResult::kRecorded);
+    CHECK(rig.fence().query(event) == Progress::kPending);
+    REQUIRE(rig.fence().wait(own, event));
+    rig.submit(own);
+    CHECK(rig.stays_pending(own));
+    second.work().release(second.stream());
+    CHECK(rig.finishes(own));
+    CHECK(rig.fence().query(event) == Progress::kDone);
+  }
+}
+
+TEST_CASE("a wait of the whole context holds up every context that reaches the memory", "[cuda_fence]") {
+  CudaRig rig;
+  SecondContext second;
+  REQUIRE(rig.fence().add_context(second.context()));
+  const StreamRef held = rig.make_stream();
+  const EventId event = rig.fence().make_event();
+  rig.hold(held);
+  REQUIRE(rig.fence().record(held, event) == RecordResult::kRecorded);
+  REQUIRE(rig.fence().wait(kWholeContext, event));
+  second.work().submit(second.stream());
+  CHECK(second.work().stays_pending(second.stream()));
+  rig.release(held);
+  CHECK(second.work().finishes(second.stream()));
+}
+
+TEST_CASE("a stream of another context is recorded there, and an older record elsewhere is not waited for",
+          "[cuda_fence]") {
+  CudaRig rig;
+  SecondContext second;
+  if (GENERATE(true, false)) REQUIRE(rig.fence().add_context(second.context()));
+  const StreamRef own = rig.make_stream();
+  const StreamRef busy = rig.make_stream();
+  const EventId event = rig.fence().make_event();
+  rig.hold(busy);
+  REQUIRE(rig.fence().record(kWholeContext, event) == RecordResult::kRecorded);
+  second.work().hold(second.stream());
+  REQUIRE(rig.fence().record(ref(second.stream()), event) == RecordResult::kRecorded);
+  REQUIRE(rig.fence().wait(own, event));
+  rig.submit(own);
+  CHECK(rig.stays_pending(own));
+  second.work().release(second.stream());
+  CHECK(rig.finishes(own));
+  CHECK(rig.fence().query(event) == Progress::kDone);
+  CHECK(rig.stays_pending(busy));
+  CHECK(rig.fence().take_error() == 0);
+}
+
+TEST_CASE("a context that has left is neither asked nor waited for", "[cuda_fence]") {
+  CudaRig rig;
+  const EventId event = rig.fence().make_event();
+  {
+    SecondContext first;
+    SecondContext second;
+    REQUIRE(rig.fence().add_context(first.context()));
+    REQUIRE(rig.fence().add_context(second.context()));
+    second.work().hold(second.stream());
+    REQUIRE(rig.fence().record(ref(second.stream()), event) == RecordResult::kRecorded);
+    rig.fence().remove_context(first.context());
+    CHECK(rig.fence().query(event) == Progress::kPending);
+    second.work().release(second.stream());
+    REQUIRE(second.work().finishes(second.stream()));
+    rig.fence().remove_context(second.context());
+  }
+  CHECK(rig.fence().query(event) == Progress::kDone);
+  CHECK(rig.fence().record(kWholeContext, event) == RecordResult::kRecorded);
+  CHECK(rig.fence().wait(kWholeContext, event));
+  CHECK(rig.fence().take_error() == 0);
+}
+
+TEST_CASE("a default stream is the owning context's, whatever is current, and the current context stays",
+          "[cuda_fence]") {
+  CudaRig rig;
+  SecondContext second;
+  const StreamRef line = ref(GENERATE(as<CUstream>{}, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, CUstream{}));
+  const EventId event = rig.fence().make_event();
+  rig.hold(line);
+  const CUcontext current = GENERATE(0, 1, 2) == 0 ? driver().context : nullptr;
+  REQUIRE(driver().cuCtxSetCurrent(current) == CUDA_SUCCESS);
+  CHECK(rig.fence().record(line, event) == RecordResult::kRecorded);
+  CHECK(rig.fence().query(event) == Progress::kPending);
+  CHECK(current_context(driver().api) == current);
+  REQUIRE(driver().cuCtxSetCurrent(second.context()) == CUDA_SUCCESS);
+  CHECK(rig.fence().record(line, event) == RecordResult::kRecorded);
+  CHECK(rig.fence().query(event) == Progress::kPending);
+  CHECK(current_context(driver().api) == second.context());
+  REQUIRE(driver().cuCtxSetCurrent(driver().context) == CUDA_SUCCESS);
+  rig.release(line);
+  CHECK(rig.fence().wait_on_host(event, 10'000));
+}
+
+TEST_CASE("a thread without a context can record, wait and ask", "[cuda_fence]") {
+  CudaRig rig;
+  const StreamRef stream = rig.make_stream();
+  const NoContext none;
+  const EventId event = rig.fence().make_event();
+  CHECK(rig.fence().record(stream, event) == RecordResult::kRecorded);
+  CHECK(rig.fence().wait(stream, event));
+  CHECK(rig.fence().wait_on_host(event, 10'000));
+  CHECK(rig.fence().record(kWholeContext, event) == RecordResult::kRecorded);
+  CHECK(rig.fence().wait(kWholeContext, event));
+  CHECK(rig.fence().wait_on_host(event, 10'000));
+  CHECK(current_context(driver().api) == nullptr);
+  CHECK(rig.fence().take_error() == 0);
+}
+
+TEST_CASE("a driver without context events: the record waits on the host, the wait too", "[cuda_fence]") {
+  const DriverApi old = without_context_events(driver().api);
+  CudaRig rig(old);
+  const StreamRef stream = rig.make_stream();
+  const EventId event = rig.fence().make_event();
+  rig.submit(stream);
+  REQUIRE(rig.fence().record(stream, event) == RecordResult::kRecorded);
+  CHECK(rig.fence().wait(kWholeContext, event));
+  CHECK(rig.fence().query(event) == Progress::kDone);
+  rig.submit(stream);
+  CHECK(rig.fence().record(kWholeContext, event) == RecordResult::kComplete);
+  CHECK(driver().cuStreamQuery(reinterpret_cast<CUstream>(stream)) == CUDA_SUCCESS);
+  CHECK(rig.fence().query(event) == Progress::kDone);
+  rig.begin_capture(stream);
+  CHECK(rig.fence().record(kWholeContext, event) == RecordResult::kNotNow);
+  CHECK_FALSE(rig.fence().wait(kWholeContext, event));
+  CHECK(rig.end_capture());
+}
+
+TEST_CASE("a refusal is kept for the program, and a lost context is not forgotten for a lesser one", "[cuda_fence]") {
+  CudaRig rig(instrumented());
+  const StreamRef stream = rig.make_stream();
+  const EventId event = rig.fence().make_event();
+  refuse("cuCtxRecordEvent", 1, CUDA_ERROR_LAUNCH_FAILED);
+  CHECK(rig.fence().record(kWholeContext, event) == RecordResult::kFailed);
+  refuse("cuStreamWaitEvent", 1, CUDA_ERROR_INVALID_HANDLE);
+  CHECK_FALSE(rig.fence().wait(stream, event));
+  CHECK(rig.fence().take_error() == CUDA_ERROR_LAUNCH_FAILED);
+  CHECK(rig.fence().take_error() == 0);
+  refuse("cuEventQuery", 1, CUDA_ERROR_ILLEGAL_ADDRESS);
+  CHECK(rig.fence().record(stream, event) == RecordResult::kRecorded);
+  CHECK(rig.fence().query(event) == Progress::kUnknown);
+  CHECK(rig.fence().take_error() == CUDA_ERROR_ILLEGAL_ADDRESS);
+  refuse("cuEventCreate", 1, CUDA_ERROR_OUT_OF_MEMORY);
+  CHECK(rig.fence().make_event() == kNoEvent);
+  CHECK(rig.fence().take_error() == CUDA_ERROR_OUT_OF_MEMORY);
+  CHECK(rig.fence().make_event() == event + 1);
+}
+
+TEST_CASE("a capture that no hook saw is answered like one that is known", "[cuda_fence]") {
+  CudaRig rig(instrumented());
+  const EventId event = rig.fence().make_event();
+  refuse("cuCtxRecordEvent", 1, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  CHECK(rig.fence().record(kWholeContext, event) == RecordResult::kNotNow);
+  CHECK(rig.fence().take_error() == 0);
+}
+
+TEST_CASE("a stream that a capture was carried into is not recorded", "[cuda_fence]") {
+  CudaRig rig;
+  const StreamRef origin = rig.make_stream();
+  const StreamRef forked = rig.make_stream();
+  const EventId event = rig.fence().make_event();
+  CUevent fork = nullptr;
+  REQUIRE(driver().api.cuEventCreate(&fork, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS);
+  const auto handle = [](StreamRef stream) { return reinterpret_cast<CUstream>(stream); };
+  rig.begin_capture(origin);
+  REQUIRE(driver().api.cuEventRecord(fork, handle(origin)) == CUDA_SUCCESS);
+  REQUIRE(driver().api.cuStreamWaitEvent(handle(forked), fork, 0) == CUDA_SUCCESS);
+  CHECK(rig.fence().record(forked, event) == RecordResult::kNotNow);
+  CHECK_FALSE(rig.fence().wait(forked, event));
+  REQUIRE(driver().api.cuEventRecord(fork, handle(forked)) == CUDA_SUCCESS);
+  REQUIRE(driver().api.cuStreamWaitEvent(handle(origin), fork, 0) == CUDA_SUCCESS);
+  CHECK(rig.end_capture());
+  CHECK(rig.fence().record(forked, event) == RecordResult::kRecorded);
+  driver().api.cuEventDestroy_v2(fork);
+}
+
+TEST_CASE("a closed fence has given its events back", "[cuda_fence]") {
+  CudaRig rig(instrumented());
+  for (int i = 0; i < 3; ++i) rig.fence().make_event();
+  reset_instruments();
+  rig.fence().close();
+  CHECK(calls("cuEventDestroy_v2") == 3);
+  rig.fence().close();
+  CHECK(calls("cuEventDestroy_v2") == 3);
+}
+
+}  // namespace gpupool::test
