@@ -27,7 +27,7 @@ class ArenaBacking final : public Backing {
 
  private:
   const DriverApi& api_;
-  const CUcontext context_;
+  CUcontext context_;
 };
 
 }  // namespace gpupool

@@ -40,8 +40,8 @@ class VmmBacking final : public Backing {
   CUresult set_access_everywhere(CUdevice device, CUmemAccess_flags access);
 
   const DriverApi& api_;
-  const CUcontext context_;
-  const CUdevice device_;
+  CUcontext context_;
+  CUdevice device_;
   CUmemLocation host_;
   bool rdma_ = false;
   bool host_usable_ = false;
