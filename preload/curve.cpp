@@ -1,0 +1,32 @@
+// See curve.h.
+#include "preload/curve.h"
+
+#include <time.h>
+
+namespace gpupool {
+
+std::uint64_t Curve::coarse_ms() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return std::uint64_t(now.tv_sec) * 1000 + std::uint64_t(now.tv_nsec) / 1'000'000;
+}
+
+void Curve::add(std::uint64_t reserved, std::uint64_t live) {
+  const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return;  // another thread is taking this very point
+  const std::uint64_t now = coarse_ms();
+  if (count_ == kMostPoints) {
+    for (unsigned i = 0; i < kMostPoints / 2; ++i) points_[i] = points_[2 * i];
+    count_ = kMostPoints / 2;
+    interval_ms_ *= 2;
+  }
+  points_[count_++] = {now - start_ms_, reserved, live};
+  next_ms_.store(now + interval_ms_, std::memory_order_relaxed);
+}
+
+std::vector<CurvePoint> Curve::points() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return {points_.begin(), points_.begin() + count_};
+}
+
+}  // namespace gpupool

@@ -1,0 +1,47 @@
+// The curve of memory over time: (time, reserved, live) of all pools, a point about every stats.interval while the program makes
+// requests. No thread of its own: every kStride-th request of a thread looks at a coarse clock. Bounded: a full curve drops every second
+// point and doubles its interval, so that it always spans the whole run.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+namespace gpupool {
+
+struct CurvePoint {
+  std::uint64_t ms = 0;  // since the process's first CUDA call
+  std::uint64_t reserved = 0;
+  std::uint64_t live = 0;
+};
+
+class Curve {
+ public:
+  static constexpr unsigned kStride = 64;
+  static constexpr unsigned kMostPoints = 2048;
+
+  explicit Curve(std::uint64_t interval_ms) : interval_ms_(interval_ms) {}
+
+  /// Whether a request should take a point now; cheap enough for every request.
+  bool due() {
+    static __thread unsigned calls = 0;
+    return calls++ % kStride == 0 && coarse_ms() >= next_ms_.load(std::memory_order_relaxed);
+  }
+  void add(std::uint64_t reserved, std::uint64_t live);
+  /// What is kept, oldest first.
+  std::vector<CurvePoint> points() const;
+
+ private:
+  static std::uint64_t coarse_ms();
+
+  mutable std::mutex mutex_;
+  std::uint64_t interval_ms_;
+  const std::uint64_t start_ms_ = coarse_ms();
+  std::atomic<std::uint64_t> next_ms_{0};
+  unsigned count_ = 0;
+  std::array<CurvePoint, kMostPoints> points_{};
+};
+
+}  // namespace gpupool

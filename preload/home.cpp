@@ -1,0 +1,200 @@
+// See home.h.
+#include "preload/home.h"
+
+#include <sched.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <system_error>
+
+#include "config/load.h"
+#include "config/resolve.h"
+#include "config/text.h"
+#include "device/arena_backing.h"
+#include "device/captures.h"
+#include "device/card.h"
+#include "device/context.h"
+#include "device/cuda_fence.h"
+#include "device/vmm_backing.h"
+#include "preload/guard.h"
+#include "preload/log.h"
+#include "preload/process.h"
+#include "preload/thread_streams.h"
+
+namespace gpupool {
+namespace {
+
+constexpr Bytes kFirstPrefill = 256_MiB;  // before the first request returns
+constexpr Bytes kPrefillStep = 256_MiB;   // at a time, under the tape's lock
+
+std::string uuid_text(const DriverApi& api, CUdevice device) {
+  CUuuid uuid{};
+  if (!api.cuDeviceGetUuid_v2 || api.cuDeviceGetUuid_v2(&uuid, device) != CUDA_SUCCESS) return "";
+  std::string text = "GPU-";
+  for (unsigned i = 0; i < sizeof uuid.bytes; ++i) {
+    char pair[3];
+    std::snprintf(pair, sizeof pair, "%02x", static_cast<unsigned char>(uuid.bytes[i]));
+    text += pair;
+    if (i == 3 || i == 5 || i == 7 || i == 9) text += '-';
+  }
+  return text;
+}
+
+std::string card_name(const DriverApi& api, CUdevice device) {
+  char name[256] = "";
+  api.cuDeviceGetName(name, sizeof name - 1, device);
+  return name;
+}
+
+ReusePolicy policy_of(ReuseKind reuse) {
+  switch (reuse) {
+    case ReuseKind::fence: return ReusePolicy::kFence;
+    case ReuseKind::sync: return ReusePolicy::kSync;
+    case ReuseKind::quiescent: return ReusePolicy::kQuiescent;
+  }
+  return ReusePolicy::kFence;
+}
+
+TapeOptions tape_options(const ResolvedPool& pool) {
+  TapeOptions options;
+  options.address_space = std::max<Bytes>(1_TiB, pool.total * 8);
+  options.size = pool.size;
+  options.max = pool.max;
+  options.headroom = pool.headroom;
+  options.growth_bytes = pool.options.growth.step;
+  options.growth_factor = pool.options.growth.is_factor() ? (pool.options.growth.factor_thousandths - 1000) / 1000.0 : 0;
+  options.exact_growth = pool.options.strategy == Strategy::auto_growth;
+  options.handle = pool.handle;
+  options.max_split = pool.options.max_split;
+  options.reuse = policy_of(pool.options.reuse);
+  options.overflow_to_host = pool.options.overflow == Overflow::host;
+  options.overflow_max = pool.overflow_max;
+  return options;
+}
+
+bool takes_vmm(const DriverApi& api, CUdevice device, BackingKind wanted) {
+  switch (wanted) {
+    case BackingKind::arena: return false;
+    case BackingKind::automatic:
+    case BackingKind::vmm: return VmmBacking::supported(api, device);
+  }
+  return false;
+}
+
+void say(const Diagnostics& diagnostics) {
+  for (const Diagnostic& diagnostic : diagnostics) {
+    log::write(diagnostic.severity == Severity::warning ? LogLevel::warn : LogLevel::info, diagnostic.message());
+  }
+}
+
+}  // namespace
+
+Home::Home(const DriverApi& api, const Captures& captures, CUcontext context, CUdevice device, Owner owner, std::uint64_t first_bytes)
+    : api_(api), context_(context), device_(device), owner_(owner), uuid_(uuid_text(api, device)), card_(card_name(api, device)) {
+  const CardMemory card = card_memory_of(api, context);
+  if (card.total == 0) return;  // the context refuses: the driver's own answer will say why
+  Resolution resolution = resolve(pool_options_for(setup().options, device, uuid_), card.total, card.free);
+  say(resolution.diagnostics);
+  resolved_ = resolution.pool;
+  if (resolved_.max != 0) start_pool(captures, first_bytes);
+}
+
+Home::~Home() = default;
+
+void Home::start_pool(const Captures& captures, std::uint64_t first_bytes) {
+  if (takes_vmm(api_, device_, resolved_.options.backing)) {
+    auto vmm = std::make_unique<VmmBacking>(api_, context_, device_);
+    vmm_ = vmm.get();
+    backing_ = std::move(vmm);
+  } else {
+    backing_ = std::make_unique<ArenaBacking>(api_, context_);
+  }
+  fence_ = std::make_unique<CudaFence>(api_, captures, context_);
+  streams_ = std::make_unique<ThreadStreams>(*fence_, reinterpret_cast<StreamRef>(CU_STREAM_PER_THREAD));
+  tape_ = std::make_unique<Tape>(tape_options(resolved_), *backing_, *streams_);
+  if (!tape_->started()) {
+    log::warn("device " + std::to_string(device_) + ": no addresses for a pool (driver error " +
+              std::to_string(tape_->start_error()) + "); the driver serves");
+    return;
+  }
+  serves_.store(true, std::memory_order_release);
+  const Bytes before = tape_->stats().reserved.current();
+  const Bytes first = std::max(kFirstPrefill, std::min(first_bytes, resolved_.size));
+  const Bytes missing = resolved_.size == 0 ? 0 : tape_->prefill(std::min(first, resolved_.size));
+  if (resolved_.size != 0 && tape_->stats().reserved.current() == before) {
+    log::warn("device " + std::to_string(device_) + ": the card has no memory free for the pre-reservation of " +
+              readable(resolved_.size) + "; the pool grows as it can");
+  }
+  log::info("device " + std::to_string(device_) + " (" + card_ + "): pool of " + readable(resolved_.size) + ", at most " +
+            readable(resolved_.max) + (vmm_ ? ", vmm" : ", arena"));
+  if (missing != 0) start_prefill();
+}
+
+void Home::start_prefill() {
+  // No signal of the program may be handled on a thread it does not know.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    prefill_ = std::thread([this] {
+      const Guard guard;
+      while (!stop_.load(std::memory_order_acquire) && tape_->prefill(kPrefillStep) != 0) {
+        sched_yield();  // lets a waiting request take the lock
+      }
+    });
+  } catch (const std::system_error&) {
+    log::info("no thread for the pre-reservation; the pool grows as it is used");
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Home::stop_prefill() {
+  stop_.store(true, std::memory_order_release);
+  if (prefill_.joinable()) prefill_.join();
+}
+
+CUresult Home::add_access(CUdevice peer) {
+  if (!serves() || !vmm_) return CUDA_SUCCESS;
+  const auto lock = tape_->hold();
+  return static_cast<CUresult>(vmm_->add_peer(peer).code);
+}
+
+CUresult Home::add_peer(CUcontext peer_context, CUdevice peer) {
+  if (!serves()) return CUDA_SUCCESS;
+  const auto lock = tape_->hold();
+  const CUresult result = vmm_ && peer != device_ ? static_cast<CUresult>(vmm_->add_peer(peer).code) : CUDA_SUCCESS;
+  if (result == CUDA_SUCCESS) fence_->add_context(peer_context);
+  return result;
+}
+
+void Home::remove_peer(CUcontext peer_context, CUdevice peer) {
+  if (!serves()) return;
+  const auto lock = tape_->hold();
+  fence_->remove_context(peer_context);
+  if (vmm_ && peer != device_) vmm_->remove_peer(peer);
+}
+
+void Home::forget_peer(CUcontext peer_context) {
+  if (!serves()) return;
+  const auto lock = tape_->hold();
+  fence_->remove_context(peer_context);
+}
+
+void Home::sample_holes() {
+  const std::uint64_t live = tape_->stats().live.current();
+  if (live <= sampled_live_.load(std::memory_order_relaxed)) return;
+  sampled_live_.store(live, std::memory_order_relaxed);
+  fragmentation_at_peak_.store(tape_->holes().external_fragmentation(), std::memory_order_relaxed);
+}
+
+void Home::retire() {
+  if (!alive_.exchange(false, std::memory_order_acq_rel)) return;
+  serves_.store(false, std::memory_order_release);
+  stop_prefill();
+  if (!tape_) return;
+  tape_->retire();
+}
+
+}  // namespace gpupool

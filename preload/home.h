@@ -1,0 +1,97 @@
+// The pool of one context: backing, fence and tape together, made at the context's first request and retired before the context goes.
+// Owned by the registry and never deleted, because another thread may be inside; a retired home keeps its statistics for the report.
+// Green contexts share the home of their device's primary context. The pre-reservation is completed by a thread of its own.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "preload/real.h"
+
+#include "config/options.h"
+#include "device/driver_api.h"
+#include "pool/tape.h"
+#include "preload/histogram.h"
+
+namespace gpupool {
+
+class Captures;
+class CudaFence;
+class ThreadStreams;
+class VmmBacking;
+
+class Home {
+ public:
+  /// What kind of context it is: a primary one goes by reset and release, another by destroy.
+  enum class Owner : std::uint8_t { kPrimary, kProgram };
+
+  /// With `context` current. Resolves the options against the card, reserves addresses, and maps what the first request needs.
+  /// A home that could not get a pool says so once in the log and serves nothing; it is remembered, so that it is not tried again.
+  Home(const DriverApi& api, const Captures& captures, CUcontext context, CUdevice device, Owner owner, std::uint64_t first_bytes);
+
+  ~Home();
+
+  CUcontext context() const { return context_; }
+  CUdevice device() const { return device_; }
+  Owner owner() const { return owner_; }
+  const std::string& uuid() const { return uuid_; }
+  const std::string& card() const { return card_; }
+  const ResolvedPool& resolved() const { return resolved_; }
+
+  /// False once retired, and where no pool could be had.
+  bool serves() const { return serves_.load(std::memory_order_acquire); }
+  bool alive() const { return alive_.load(std::memory_order_acquire); }
+  /// Null where no pool could be had; present for ever otherwise.
+  Tape* tape() const { return tape_.get(); }
+  bool contains(std::uint64_t address) const { return serves() && tape_->contains(address); }
+  bool movable() const { return backing_->placement() == Placement::kChosen; }
+
+  /// Lets a context of another device (or another context of this one) use the memory: access, records and waits.
+  CUresult add_peer(CUcontext peer_context, CUdevice peer);
+  void remove_peer(CUcontext peer_context, CUdevice peer);
+  /// A context is gone: it takes part in no record any more. Unknown ones are ignored.
+  void forget_peer(CUcontext peer_context);
+  /// Access alone, as cuMemPoolSetAccess asks for it.
+  CUresult add_access(CUdevice peer);
+
+  /// Sizes of all requests that the tape served.
+  SizeHistogram& sizes() { return sizes_; }
+  const SizeHistogram& sizes() const { return sizes_; }
+  /// Looks at the holes if more is live than ever before; external fragmentation at that moment is what the report calls "at the peak".
+  void sample_holes();
+  double fragmentation_at_peak() const { return fragmentation_at_peak_.load(std::memory_order_relaxed); }
+
+  /// The context is about to go, or has gone: no more work in it. Stops the prefill and gives everything back.
+  void retire();
+  /// The process ends: stops the prefill and nothing else.
+  void stop_prefill();
+
+ private:
+  void start_pool(const Captures& captures, std::uint64_t first_bytes);
+  void start_prefill();
+
+  const DriverApi& api_;
+  const CUcontext context_;
+  const CUdevice device_;
+  const Owner owner_;
+  std::string uuid_;
+  std::string card_;
+  ResolvedPool resolved_;
+  std::unique_ptr<Backing> backing_;
+  VmmBacking* vmm_ = nullptr;  // backing_, when it is that
+  std::unique_ptr<CudaFence> fence_;
+  std::unique_ptr<ThreadStreams> streams_;
+  std::unique_ptr<Tape> tape_;
+  std::atomic<bool> alive_{true};
+  std::atomic<bool> serves_{false};
+  std::atomic<bool> stop_{false};
+  std::thread prefill_;
+  SizeHistogram sizes_;
+  std::atomic<std::uint64_t> sampled_live_{0};
+  std::atomic<double> fragmentation_at_peak_{0};
+};
+
+}  // namespace gpupool

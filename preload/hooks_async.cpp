@@ -1,0 +1,95 @@
+// Stream-ordered device memory: cuMemAllocAsync, cuMemAllocFromPoolAsync, cuMemFreeAsync, each in the spelling of the legacy and of the
+// per-thread default stream. Inside a capture this memory belongs to the graph, and the driver serves it.
+#include "preload/real.h"
+
+#include "preload/pool_calls.h"
+#include "preload/serve.h"
+#include "preload/streams.h"
+
+namespace gpupool::hook {
+namespace {
+
+bool serveable(const Guard& guard, const CUdeviceptr* out, std::uint64_t bytes) {
+  return !guard.nested() && out && bytes != 0 && bytes <= kLargestRequest;
+}
+
+template <class Ask>
+CUresult from_pool(const Guard& guard, Home& home, Line line, MemoryPool& pool, HookRow row, std::uint64_t bytes, CUdeviceptr* out,
+                   Ask ask) {
+  if (!pool.take(bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
+  const Request request{.bytes = bytes, .line = line, .tag = pool.tag(), .may_wait = pool.may_wait()};
+  const CUresult result = serve(guard, home, request, row, out, ask);
+  // What the driver served in the tape's place counts in the driver's pool, not in ours.
+  if (result != CUDA_SUCCESS || !home.contains(*out)) pool.give_back(bytes);
+  return result;
+}
+
+template <class Ask>
+CUresult alloc(HookRow row, Flavour flavour, CUdeviceptr* out, std::size_t bytes, CUstream given, Ask ask) {
+  const Guard guard;
+  if (!serveable(guard, out, bytes)) return ask();
+  const CUstream stream = named(given, flavour);
+  if (captures_stream(stream)) return watched(guard, row, bytes, ask);
+  const StreamSpot spot = spot_of(guard, stream, bytes);
+  MemoryPool* pool = spot.home ? current_pool(guard, spot.home->device()) : nullptr;
+  if (!pool) return pass_through(guard, row, bytes, out, ask);
+  return from_pool(guard, *spot.home, spot.line, *pool, row, bytes, out, ask);
+}
+
+template <class Ask>
+CUresult alloc_from(HookRow row, Flavour flavour, CUdeviceptr* out, std::size_t bytes, CUmemoryPool handle, CUstream given, Ask ask) {
+  const Guard guard;
+  if (!serveable(guard, out, bytes)) return ask();
+  const CUstream stream = named(given, flavour);
+  if (captures_stream(stream)) return watched(guard, row, bytes, ask);
+  MemoryPool* pool = known_pool(guard, handle);
+  const StreamSpot spot = pool ? spot_of(guard, stream, bytes) : StreamSpot{};
+  if (!spot.home) return pass_through(guard, row, bytes, out, ask);
+  if (spot.home->device() == pool->device()) return from_pool(guard, *spot.home, spot.line, *pool, row, bytes, out, ask);
+  // A pool's memory lies on the pool's device, whatever device the stream belongs to.
+  Home* home = process().registry.of_primary(pool->device());
+  if (!home) return pass_through(guard, row, bytes, out, ask);
+  return from_pool(guard, *home, line_on(guard, *home, stream), *pool, row, bytes, out, ask);
+}
+
+template <class Ask>
+CUresult free(Flavour flavour, CUdeviceptr address, CUstream given, Ask ask) {
+  const Guard guard;
+  if (guard.nested()) return ask();
+  Home* home = process().registry.at(address);
+  if (!home) return pass_free(guard, address, ask);
+  const CUstream stream = named(given, flavour);
+  if (captures_stream(stream)) return ask();  // not memory of the graph: the driver refuses
+  return give_back(guard, *home, address, line_on(guard, *home, stream));
+}
+
+}  // namespace
+
+CUresult cuMemAllocAsync(CUdeviceptr* out, std::size_t bytes, CUstream stream) {
+  return alloc(kRow_cuMemAllocAsync, Flavour::kLegacy, out, bytes, stream, [&] { return real::cuMemAllocAsync(out, bytes, stream); });
+}
+
+CUresult cuMemAllocAsync_ptsz(CUdeviceptr* out, std::size_t bytes, CUstream stream) {
+  return alloc(kRow_cuMemAllocAsync_ptsz, Flavour::kPerThread, out, bytes, stream,
+               [&] { return real::cuMemAllocAsync_ptsz(out, bytes, stream); });
+}
+
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr* out, std::size_t bytes, CUmemoryPool pool, CUstream stream) {
+  return alloc_from(kRow_cuMemAllocFromPoolAsync, Flavour::kLegacy, out, bytes, pool, stream,
+                    [&] { return real::cuMemAllocFromPoolAsync(out, bytes, pool, stream); });
+}
+
+CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr* out, std::size_t bytes, CUmemoryPool pool, CUstream stream) {
+  return alloc_from(kRow_cuMemAllocFromPoolAsync_ptsz, Flavour::kPerThread, out, bytes, pool, stream,
+                    [&] { return real::cuMemAllocFromPoolAsync_ptsz(out, bytes, pool, stream); });
+}
+
+CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
+  return free(Flavour::kLegacy, address, stream, [&] { return real::cuMemFreeAsync(address, stream); });
+}
+
+CUresult cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream) {
+  return free(Flavour::kPerThread, address, stream, [&] { return real::cuMemFreeAsync_ptsz(address, stream); });
+}
+
+}  // namespace gpupool::hook

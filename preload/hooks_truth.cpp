@@ -1,0 +1,182 @@
+// Questions about memory, answered for a block of the pool as the driver answers them for memory of cuMemAlloc: free memory, the range and
+// the attributes of an address, what may be exported. The driver is asked first wherever its own checks of the arguments matter.
+#include "preload/real.h"
+
+#include <algorithm>
+
+#include "device/context.h"
+#include "preload/serve.h"
+
+namespace gpupool::hook {
+namespace {
+
+// The home of an address, unless the call comes from inside one of ours.
+Home* home_at(const Guard& guard, CUdeviceptr address) { return guard.nested() ? nullptr : process().registry.at(address); }
+
+// The sum over a device's pools of what their holes add to "free" and of what their blocks hold.
+struct Pools {
+  std::uint64_t reserved = 0;
+  std::uint64_t holes = 0;
+  std::uint64_t live = 0;
+  std::uint64_t max = 0;
+};
+
+Pools pools_of(CUdevice device) {
+  Pools sum;
+  process().registry.each([&](Home& home) {
+    if (!home.serves() || home.device() != device) return;
+    sum.reserved += home.tape()->stats().reserved.current();
+    sum.holes += home.tape()->free_bytes();
+    sum.live += home.tape()->stats().live.current();
+    sum.max = std::max(sum.max, home.resolved().max);
+  });
+  return sum;
+}
+
+// Ids of different pools must differ too, and from the driver's own, which count up from 1.
+unsigned long long buffer_id(const Home& home, const BlockInfo& block) {
+  return (std::uint64_t{process().registry.number_of(home)} + 1) << 48 | block.buffer_id;
+}
+
+// The driver thinks of the handles and the reservation below the block; a program thinks of its block.
+void correct(CUpointer_attribute attribute, const Home& home, const BlockInfo& block, void* answer) {
+  constexpr std::uint64_t kPiece = kHandleGranularity;
+  const std::uint64_t mapping = block.address / kPiece * kPiece;
+  const auto put = [answer](auto value) { *static_cast<decltype(value)*>(answer) = value; };
+  switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_CONTEXT: return put(block.stream_ordered ? CUcontext{} : home.context());
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID: return put(buffer_id(home, block));
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: return put(CUdeviceptr{block.address});
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE: return put(std::size_t{block.requested});
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR: return put(CUdeviceptr{mapping});
+    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
+      return put(std::size_t{(block.address + block.bytes + kPiece - 1) / kPiece * kPiece - mapping});
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE: {
+      const MemoryPool* pool = block.stream_ordered ? process().pools.of_tag(block.tag) : nullptr;
+      return put(pool ? reinterpret_cast<CUmemoryPool>(pool->handle()) : CUmemoryPool{});
+    }
+    default: return;  // the same for every memory of the device, or honest: what only cuMemAlloc memory can do
+  }
+}
+
+// Refuses what native refuses for memory that was not made by the calls of virtual memory management.
+template <class Ask>
+CUresult not_for_blocks(CUdeviceptr address, Ask ask) {
+  const Guard guard;
+  return home_at(guard, address) ? CUDA_ERROR_INVALID_VALUE : ask();
+}
+
+// The block that holds `address` keeps its memory from now on, because someone else may map it.
+bool pin(Home& home, CUdeviceptr address) {
+  BlockInfo block;
+  return home.tape()->find(address, block) && home.tape()->pin(block.address);
+}
+
+}  // namespace
+
+CUresult cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
+  const Guard guard;
+  CUdevice device = 0;
+  const bool corrected = !guard.nested() && setup().options.limit.report && free && total;
+  if (!corrected || setup().api.cuCtxGetDevice(&device) != CUDA_SUCCESS) return real::cuMemGetInfo_v2(free, total);
+  // A growth between the two questions would count its memory twice or never: ask until none falls between.
+  constexpr int kMostLooks = 8;
+  Pools pools = pools_of(device);
+  for (int look = 0; look < kMostLooks; ++look) {
+    const CUresult result = real::cuMemGetInfo_v2(free, total);
+    if (result != CUDA_SUCCESS) return result;
+    const std::uint64_t reserved_before = pools.reserved;
+    pools = pools_of(device);
+    if (pools.reserved == reserved_before) break;
+  }
+  if (pools.max == 0) return CUDA_SUCCESS;
+  const std::uint64_t allowed = pools.max > pools.live ? pools.max - pools.live : 0;
+  *free = std::min<std::uint64_t>({*free + pools.holes, allowed, *total});
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, std::size_t* size, CUdeviceptr address) {
+  const Guard guard;
+  Home* home = home_at(guard, address);
+  if (!home || !current_context(setup().api)) return real::cuMemGetAddressRange_v2(base, size, address);
+  BlockInfo block;
+  if (!home->tape()->find(address, block) || address >= block.address + block.requested) return CUDA_ERROR_NOT_FOUND;
+  if (base) *base = block.address;
+  if (size) *size = block.requested;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdeviceptr address) {
+  const Guard guard;
+  Home* home = home_at(guard, address);
+  BlockInfo block;
+  if (home && !home->tape()->find(address, block)) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult result = real::cuPointerGetAttribute(data, attribute, address);
+  if (home && result == CUDA_SUCCESS) correct(attribute, *home, block, data);
+  return result;
+}
+
+CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes, void** data, CUdeviceptr address) {
+  const Guard guard;
+  Home* home = home_at(guard, address);
+  BlockInfo block;
+  // A freed address has the answers of one that never was.
+  if (home && !home->tape()->find(address, block)) return real::cuPointerGetAttributes(count, attributes, data, 0);
+  const CUresult result = real::cuPointerGetAttributes(count, attributes, data, address);
+  for (unsigned i = 0; home && result == CUDA_SUCCESS && i < count; ++i) correct(attributes[i], *home, block, data[i]);
+  return result;
+}
+
+CUresult cuPointerSetAttribute(const void* value, CUpointer_attribute attribute, CUdeviceptr address) {
+  const Guard guard;
+  Home* home = home_at(guard, address);
+  BlockInfo block;
+  if (home && !home->tape()->find(address, block)) return CUDA_ERROR_INVALID_VALUE;
+  return real::cuPointerSetAttribute(value, attribute, address);
+}
+
+CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* handle, void* address) {
+  return not_for_blocks(reinterpret_cast<CUdeviceptr>(address), [&] { return real::cuMemRetainAllocationHandle(handle, address); });
+}
+
+CUresult cuMemUnmap(CUdeviceptr address, std::size_t bytes) {
+  return not_for_blocks(address, [&] { return real::cuMemUnmap(address, bytes); });
+}
+
+CUresult cuMemSetAccess(CUdeviceptr address, std::size_t bytes, const CUmemAccessDesc* access, std::size_t count) {
+  return not_for_blocks(address, [&] { return real::cuMemSetAccess(address, bytes, access, count); });
+}
+
+CUresult cuMemAddressFree(CUdeviceptr address, std::size_t bytes) {
+  return not_for_blocks(address, [&] { return real::cuMemAddressFree(address, bytes); });
+}
+
+CUresult cuMemGetHandleForAddressRange(void* handle, CUdeviceptr address, std::size_t bytes, CUmemRangeHandleType type,
+                                       unsigned long long flags) {
+  const Guard guard;
+  Home* home = home_at(guard, address);
+  if (home && !pin(*home, address)) return CUDA_ERROR_INVALID_VALUE;
+  return real::cuMemGetHandleForAddressRange(handle, address, bytes, type, flags);
+}
+
+// Memory of a tape has no legacy handle, and the driver says so. A slab of an arena has one, which names the slab's first byte:
+// only the block that begins there can be told to another process by it.
+CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
+  const Guard guard;
+  Home* home = home_at(guard, address);
+  if (!home || home->movable()) return real::cuIpcGetMemHandle(handle, address);
+  if (!pin(*home, address)) return CUDA_ERROR_INVALID_VALUE;
+  return real::cuIpcGetMemHandle(handle, address);
+}
+
+CUresult cuIpcOpenMemHandle(CUdeviceptr* address, CUipcMemHandle handle, unsigned flags) {
+  return real::cuIpcOpenMemHandle(address, handle, flags);
+}
+
+CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* address, CUipcMemHandle handle, unsigned flags) {
+  return real::cuIpcOpenMemHandle_v2(address, handle, flags);
+}
+
+CUresult cuIpcCloseMemHandle(CUdeviceptr address) { return real::cuIpcCloseMemHandle(address); }
+
+}  // namespace gpupool::hook

@@ -1,0 +1,95 @@
+// See log.h. The logger is reached through one atomic pointer and never deleted: a thread may be inside it when the process ends.
+#include "preload/log.h"
+
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <time.h>
+
+#include <atomic>
+#include <memory>
+
+namespace gpupool::log {
+namespace {
+
+struct Settings {
+  LogLevel level = LogLevel::warn;
+  std::string path = "stderr";
+};
+
+// Written before there is a second thread of ours.
+Settings& settings() {
+  static Settings* const kSettings = new Settings;
+  return *kSettings;
+}
+
+std::atomic<spdlog::logger*> the_logger{nullptr};
+
+spdlog::level::level_enum level_of(LogLevel level) {
+  switch (level) {
+    case LogLevel::trace: return spdlog::level::trace;
+    case LogLevel::debug: return spdlog::level::debug;
+    case LogLevel::info: return spdlog::level::info;
+    case LogLevel::warn: return spdlog::level::warn;
+    case LogLevel::error: return spdlog::level::err;
+    case LogLevel::off: return spdlog::level::off;
+  }
+  return spdlog::level::off;
+}
+
+spdlog::logger* make_logger() {
+  std::shared_ptr<spdlog::sinks::sink> sink;
+  try {
+    if (settings().path != "stderr") sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(settings().path);
+  } catch (const std::exception&) {
+    // A log that cannot be opened must not stop the program; stderr says what there is to say.
+  }
+  if (!sink) sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
+  auto logger = std::make_unique<spdlog::logger>("gpupool", std::move(sink));
+  logger->set_pattern("gpupool: %v");
+  logger->set_level(level_of(settings().level));
+  logger->flush_on(spdlog::level::trace);
+  logger->set_error_handler([](const std::string&) {});
+  return logger.release();
+}
+
+spdlog::logger* logger() {
+  if (spdlog::logger* present = the_logger.load(std::memory_order_acquire)) return present;
+  spdlog::logger* fresh = make_logger();
+  spdlog::logger* expected = nullptr;
+  if (the_logger.compare_exchange_strong(expected, fresh, std::memory_order_acq_rel)) return fresh;
+  delete fresh;
+  return expected;
+}
+
+}  // namespace
+
+void configure(LogLevel level, const std::string& path) { settings() = {level, path}; }
+
+bool enabled(LogLevel level) { return level >= settings().level && settings().level != LogLevel::off; }
+
+void write(LogLevel level, const std::string& message) {
+  if (!enabled(level)) return;
+  try {
+    logger()->log(level_of(level), "{}", message);
+  } catch (...) {
+    // Out of memory while saying something: the program goes on without the line.
+  }
+}
+
+void forget_sink() { the_logger.store(nullptr, std::memory_order_release); }
+
+bool RateLimit::pass(unsigned long& suppressed) {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const long second = now.tv_sec + 1;  // never 0, which stands for "not yet"
+  long last = last_second_.load(std::memory_order_relaxed);
+  if ((last != 0 && second - last < kQuietSeconds) || !last_second_.compare_exchange_strong(last, second)) {
+    suppressed_.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+  suppressed = suppressed_.exchange(0, std::memory_order_relaxed);
+  return true;
+}
+
+}  // namespace gpupool::log

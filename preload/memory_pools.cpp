@@ -1,0 +1,95 @@
+// See memory_pools.h.
+#include "preload/memory_pools.h"
+
+#include <algorithm>
+#include <new>
+
+namespace gpupool {
+namespace {
+
+constexpr std::uint64_t in_steps(std::uint64_t bytes) { return (bytes + kPoolStep - 1) / kPoolStep * kPoolStep; }
+
+void raise_to(std::atomic<std::uint64_t>& mark, std::uint64_t value) {
+  std::uint64_t seen = mark.load(std::memory_order_relaxed);
+  while (seen < value && !mark.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
+  }
+}
+
+}  // namespace
+
+bool MemoryPool::take(std::uint64_t bytes) {
+  const std::uint64_t used = used_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  if (limit_ != 0 && in_steps(used) > in_steps(limit_)) {
+    used_.fetch_sub(bytes, std::memory_order_relaxed);
+    return false;
+  }
+  raise_to(used_high_, used);
+  raise_to(reserved_, in_steps(used));
+  raise_to(reserved_high_, in_steps(used));
+  return true;
+}
+
+void MemoryPool::give_back(std::uint64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+
+void MemoryPool::shrink_to(std::uint64_t floor) {
+  const std::uint64_t least = std::max(in_steps(used()), in_steps(floor));
+  std::uint64_t seen = reserved_.load(std::memory_order_relaxed);
+  while (seen > least && !reserved_.compare_exchange_weak(seen, least, std::memory_order_relaxed)) {
+  }
+}
+
+std::uint64_t MemoryPool::reserved() {
+  shrink_to(std::min(threshold_.load(std::memory_order_relaxed), reserved_.load(std::memory_order_relaxed)));
+  return reserved_.load(std::memory_order_relaxed);
+}
+
+void MemoryPool::trim(std::uint64_t keep) { shrink_to(std::min(keep, reserved_.load(std::memory_order_relaxed))); }
+
+MemoryPool* MemoryPools::adopt(PoolHandle handle, int device, std::uint64_t limit) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const unsigned count = count_.load(std::memory_order_relaxed);
+  for (unsigned tag = 1; tag < count; ++tag) {
+    MemoryPool* known = of_tag(static_cast<std::uint16_t>(tag));
+    if (known->handle() == handle && !known->destroyed()) return known;
+  }
+  if (count == kMostPools) return nullptr;
+  auto* pool = new (std::nothrow) MemoryPool(handle, device, limit, static_cast<std::uint16_t>(count));
+  if (!pool) return nullptr;
+  pools_[count].store(pool, std::memory_order_release);
+  count_.store(count + 1, std::memory_order_release);
+  return pool;
+}
+
+MemoryPool* MemoryPools::find(PoolHandle handle) {
+  // The newest first: a destroyed pool's handle may name another pool by now.
+  for (unsigned tag = count_.load(std::memory_order_acquire); tag-- > 1;) {
+    MemoryPool* pool = of_tag(static_cast<std::uint16_t>(tag));
+    if (pool->handle() == handle) return pool->destroyed() ? nullptr : pool;
+  }
+  return nullptr;
+}
+
+void MemoryPools::destroy(MemoryPool& pool) {
+  pool.destroy();
+  forget_current();
+}
+
+MemoryPools::Current MemoryPools::current(int device, MemoryPool*& pool) const {
+  pool = nullptr;
+  if (device < 0 || device >= kMostDevices) return Current::kForeign;
+  MemoryPool* known = current_[device].load(std::memory_order_acquire);
+  if (!known) return Current::kUnknown;
+  if (known == foreign()) return Current::kForeign;
+  pool = known;
+  return Current::kOurs;
+}
+
+void MemoryPools::set_current(int device, MemoryPool* pool) {
+  if (device >= 0 && device < kMostDevices) current_[device].store(pool ? pool : foreign(), std::memory_order_release);
+}
+
+void MemoryPools::forget_current() {
+  for (auto& current : current_) current.store(nullptr, std::memory_order_release);
+}
+
+}  // namespace gpupool

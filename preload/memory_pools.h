@@ -1,0 +1,97 @@
+// The program's memory pools (CUmemoryPool) as accounting tags on the tapes: each has its own used and reserved bytes, high marks,
+// release threshold and limit, as the driver's pools have, while the bytes come from the one tape. The driver's real pool stays the
+// identity of each: its handle is the key, it validates every call, and it holds no memory of ours. No CUDA types here, so
+// that it can be tested alone. Counting and finding are lock-free; adopting takes a mutex.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+
+namespace gpupool {
+
+/// The driver takes memory for a pool in steps of this size; what programs see as "reserved" is a multiple of it.
+constexpr std::uint64_t kPoolStep = std::uint64_t{32} << 20;
+
+using PoolHandle = std::uint64_t;
+
+class MemoryPool {
+ public:
+  /// `limit` is CUmemPoolProps::maxSize, 0 for none.
+  MemoryPool(PoolHandle handle, int device, std::uint64_t limit, std::uint16_t tag)
+      : handle_(handle), device_(device), limit_(limit), tag_(tag) {}
+
+  PoolHandle handle() const { return handle_; }
+  int device() const { return device_; }
+  std::uint16_t tag() const { return tag_; }
+
+  /// Counts a request in, unless the pool's own limit refuses it.
+  bool take(std::uint64_t bytes);
+  void give_back(std::uint64_t bytes);
+
+  std::uint64_t used() const { return used_.load(std::memory_order_relaxed); }
+  std::uint64_t used_high() const { return used_high_.load(std::memory_order_relaxed); }
+  /// As the driver would hold after a synchronisation: steps for what is used, or more up to the release threshold.
+  std::uint64_t reserved();
+  std::uint64_t reserved_high() const { return reserved_high_.load(std::memory_order_relaxed); }
+  void reset_used_high() { used_high_.store(used(), std::memory_order_relaxed); }
+  void reset_reserved_high() { reserved_high_.store(reserved(), std::memory_order_relaxed); }
+  void trim(std::uint64_t keep);
+  void set_release_threshold(std::uint64_t bytes) { threshold_.store(bytes, std::memory_order_relaxed); }
+
+  /// CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES: whether a wait may be put into the program's stream.
+  bool may_wait() const { return may_wait_.load(std::memory_order_relaxed); }
+  void set_may_wait(bool allowed) { may_wait_.store(allowed, std::memory_order_relaxed); }
+
+  void destroy() { destroyed_.store(true, std::memory_order_release); }
+  void restore() { destroyed_.store(false, std::memory_order_release); }
+  bool destroyed() const { return destroyed_.load(std::memory_order_acquire); }
+
+ private:
+  void shrink_to(std::uint64_t floor);
+
+  const PoolHandle handle_;
+  const int device_;
+  const std::uint64_t limit_;
+  const std::uint16_t tag_;
+  std::atomic<std::uint64_t> used_{0};
+  std::atomic<std::uint64_t> used_high_{0};
+  std::atomic<std::uint64_t> reserved_{0};
+  std::atomic<std::uint64_t> reserved_high_{0};
+  std::atomic<std::uint64_t> threshold_{0};
+  std::atomic<bool> may_wait_{true};
+  std::atomic<bool> destroyed_{false};
+};
+
+class MemoryPools {
+ public:
+  static constexpr std::uint16_t kPlain = 0;  // the tag of requests that came without a pool
+  static constexpr unsigned kMostPools = 4096;
+  static constexpr int kMostDevices = 64;
+
+  /// A pool whose requests the tapes shall serve. Null when there are too many: it then passes through. Never freed, because
+  /// blocks that outlive a destroyed pool still count back to it.
+  MemoryPool* adopt(PoolHandle handle, int device, std::uint64_t limit);
+  /// Null for a pool that is not ours (exportable, imported, managed, host) or destroyed.
+  MemoryPool* find(PoolHandle handle);
+  /// Null for kPlain.
+  MemoryPool* of_tag(std::uint16_t tag) { return pools_[tag].load(std::memory_order_acquire); }
+  void destroy(MemoryPool& pool);
+
+  /// The pool that requests without one use on a device. Unknown until set, and again after forget_current().
+  enum class Current : std::uint8_t { kUnknown, kOurs, kForeign };
+  Current current(int device, MemoryPool*& pool) const;
+  void set_current(int device, MemoryPool* pool);
+  void forget_current();
+
+ private:
+  static MemoryPool* foreign() { return reinterpret_cast<MemoryPool*>(std::uintptr_t{1}); }
+
+  std::mutex mutex_;
+  std::atomic<unsigned> count_{1};  // tag 0 is kPlain
+  std::array<std::atomic<MemoryPool*>, kMostPools> pools_{};
+  std::array<std::atomic<MemoryPool*>, kMostDevices> current_{};
+};
+
+}  // namespace gpupool

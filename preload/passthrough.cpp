@@ -1,0 +1,31 @@
+// See passthrough.h.
+#include "preload/passthrough.h"
+
+#include <new>
+
+namespace gpupool {
+
+void PassThrough::add(std::uint64_t address, std::uint64_t bytes) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  try {
+    blocks_.insert_or_assign(address, bytes);
+  } catch (const std::bad_alloc&) {
+    return;  // uncounted, but the program has its memory
+  }
+  blocks_now_.store(blocks_.size(), std::memory_order_relaxed);
+  const std::uint64_t live = live_.load(std::memory_order_relaxed) + bytes;
+  live_.store(live, std::memory_order_relaxed);
+  if (live > peak_.load(std::memory_order_relaxed)) peak_.store(live, std::memory_order_relaxed);
+}
+
+bool PassThrough::remove(std::uint64_t address) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = blocks_.find(address);
+  if (found == blocks_.end()) return false;
+  live_.store(live_.load(std::memory_order_relaxed) - found->second, std::memory_order_relaxed);
+  blocks_.erase(found);
+  blocks_now_.store(blocks_.size(), std::memory_order_relaxed);
+  return true;
+}
+
+}  // namespace gpupool

@@ -1,0 +1,32 @@
+// Device memory that the driver itself serves: requests above pool.direct_above, what the pool could not hold, and everything under
+// strategy passthrough. Keeps address -> size, so that live bytes and their peak can be told. One mutex, taken beside a driver call
+// of microseconds; never held during one.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+
+namespace gpupool {
+
+class PassThrough {
+ public:
+  void add(std::uint64_t address, std::uint64_t bytes);
+  /// The block at `address` was given back; false when it is not one of these.
+  bool remove(std::uint64_t address);
+  /// Lock-free: whether there is any block to look for.
+  bool empty() const { return blocks_now_.load(std::memory_order_relaxed) == 0; }
+
+  std::uint64_t live() const { return live_.load(std::memory_order_relaxed); }
+  std::uint64_t peak() const { return peak_.load(std::memory_order_relaxed); }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<std::uint64_t, std::uint64_t> blocks_;
+  std::atomic<std::uint64_t> blocks_now_{0};
+  std::atomic<std::uint64_t> live_{0};
+  std::atomic<std::uint64_t> peak_{0};
+};
+
+}  // namespace gpupool

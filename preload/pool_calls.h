@@ -1,0 +1,17 @@
+// From the driver's handles of memory pools to ours (memory_pools.h), asking the driver where we do not know yet.
+#pragma once
+
+#include "preload/real.h"
+
+#include "preload/guard.h"
+#include "preload/memory_pools.h"
+
+namespace gpupool {
+
+/// The pool that cuMemAllocAsync uses on a device; null: the driver's business (exportable, managed, or the device has none).
+MemoryPool* current_pool(const Guard& guard, CUdevice device);
+
+/// The pool of a handle; null: not ours. Finds a device's default pool even when the program has it from elsewhere.
+MemoryPool* known_pool(const Guard& guard, CUmemoryPool handle);
+
+}  // namespace gpupool

@@ -1,0 +1,87 @@
+// See process.h.
+#include "preload/process.h"
+
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <new>
+
+#include "preload/log.h"
+
+namespace gpupool {
+namespace {
+
+Setup* the_setup = nullptr;
+std::atomic<Process*> the_process{nullptr};
+
+std::int64_t monotonic_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+// If there is no memory the child keeps the parent's tables: it cannot use CUDA in a process that had begun to anyway.
+void in_child() {
+  log::forget_sink();
+  epoch.fetch_add(1, std::memory_order_acq_rel);
+  if (Process* fresh = new (std::nothrow) Process(*the_setup)) the_process.store(fresh, std::memory_order_release);
+}
+
+// What launchers call the rank of a process, the job's before the node's.
+const char* rank() {
+  for (const char* name : {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "LOCAL_RANK"}) {
+    const char* value = std::getenv(name);
+    if (value && *value) return value;
+  }
+  return "0";
+}
+
+std::string host() {
+  char name[256] = "";
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+// A rank or a host becomes part of a file's name, never of its folder.
+std::string without_slashes(std::string text) {
+  for (char& c : text) {
+    if (c == '/') c = '_';
+  }
+  return text;
+}
+
+}  // namespace
+
+Process::Process(const Setup& setup)
+    : pid(getpid()), started_ns(monotonic_ns()), registry(setup.api, captures), curve(static_cast<std::uint64_t>(setup.options.stats.interval.count())) {}
+
+bool has_process() { return the_process.load(std::memory_order_acquire) != nullptr; }
+const Setup& setup() { return *the_setup; }
+Process& process() { return *the_process.load(std::memory_order_acquire); }
+
+void begin_process(Setup& fresh) {
+  the_setup = &fresh;
+  the_process.store(new Process(fresh), std::memory_order_release);
+  pthread_atfork(nullptr, nullptr, in_child);
+}
+
+std::string expand_path(const std::string& pattern, pid_t pid) {
+  std::string path;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] != '%' || i + 1 == pattern.size()) {
+      path += pattern[i];
+      continue;
+    }
+    const char what = pattern[++i];
+    if (what == 'p') path += std::to_string(pid);
+    else if (what == 'h') path += without_slashes(host());
+    else if (what == 'r') path += without_slashes(rank());
+    else if (what == '%') path += '%';
+    else (path += '%') += what;
+  }
+  return path;
+}
+
+}  // namespace gpupool

@@ -1,0 +1,60 @@
+// Everything the core keeps for this process, in one place. Setup is what the front and the configuration said: made once, constant,
+// shared with forked children. Process is what has happened since: a forked child leaves the parent's behind, untouched, and starts
+// with a fresh one, so no lock or thread of the parent matters to it. Neither is ever deleted.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "preload/real.h"
+
+#include "config/load.h"
+#include "device/captures.h"
+#include "device/driver_api.h"
+#include "preload/calls.h"
+#include "preload/curve.h"
+#include "preload/lookup.h"
+#include "preload/memory_pools.h"
+#include "preload/passthrough.h"
+#include "preload/registry.h"
+
+namespace gpupool {
+
+struct Setup {
+  Options options;
+  DriverApi api;
+  ProcResolver resolver;
+  void* hooks[kHookRows] = {};
+  std::string executable;
+};
+
+struct Process {
+  explicit Process(const Setup& setup);
+
+  const pid_t pid;
+  const std::int64_t started_ns;  // CLOCK_MONOTONIC
+  Captures captures;
+  Registry registry;
+  MemoryPools pools;
+  PassThrough direct;
+  Calls calls;
+  Curve curve;
+};
+
+/// False before core_start has succeeded, and where the process gets no pool.
+bool has_process();
+
+/// Valid with has_process().
+const Setup& setup();
+Process& process();
+
+/// For core.cpp: keeps `fresh` for the life of the process and arranges for forks.
+void begin_process(Setup& fresh);
+
+/// The name of a report, trace or log with %p (process), %h (host), %r (rank), %% filled in.
+std::string expand_path(const std::string& pattern, pid_t pid);
+
+}  // namespace gpupool

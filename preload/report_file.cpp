@@ -1,0 +1,65 @@
+// Where the report lies: never half a file, never over another's, never through a link.
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "preload/report.h"
+
+namespace gpupool {
+namespace {
+
+constexpr int kMostSuffixes = 1000;
+
+bool write_all(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(file, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+// A file that nobody else has, in the folder of `path`, complete and closed; empty on failure.
+std::string complete_temporary(const std::string& path, std::string_view text) {
+  std::string name = path + ".XXXXXX";
+  const int file = mkostemp(name.data(), O_CLOEXEC);  // created exclusively, mode 0600
+  if (file < 0) return "";
+  const bool complete = write_all(file, text) && fchmod(file, 0600) == 0;
+  if (close(file) == 0 && complete) return name;
+  unlink(name.c_str());
+  return "";
+}
+
+enum class Claim : std::uint8_t { kOurs, kTaken, kImpossible };
+
+// Gives the complete file a name that nobody has. link() fails where rename() would replace, dangling links included; where the file
+// system has no links, an exclusively created empty file holds the name for the moment until the rename.
+Claim claim(const std::string& temporary, const std::string& name) {
+  if (link(temporary.c_str(), name.c_str()) == 0) return Claim::kOurs;
+  if (errno == EEXIST) return Claim::kTaken;
+  const int placeholder = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (placeholder < 0) return errno == EEXIST ? Claim::kTaken : Claim::kImpossible;
+  close(placeholder);
+  return rename(temporary.c_str(), name.c_str()) == 0 ? Claim::kOurs : Claim::kImpossible;
+}
+
+}  // namespace
+
+std::string write_report(const std::string& path, std::string_view text) {
+  const std::string temporary = complete_temporary(path, text);
+  if (temporary.empty()) return "";
+  Claim got = Claim::kTaken;
+  std::string name;
+  for (int suffix = 0; suffix < kMostSuffixes && got == Claim::kTaken; ++suffix) {
+    name = suffix == 0 ? path : path + "." + std::to_string(suffix);
+    got = claim(temporary, name);
+  }
+  unlink(temporary.c_str());
+  return got == Claim::kOurs ? name : "";
+}
+
+}  // namespace gpupool

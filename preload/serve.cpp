@@ -1,0 +1,74 @@
+// See serve.h.
+#include "preload/serve.h"
+
+#include <algorithm>
+
+#include "config/text.h"
+#include "device/context.h"
+#include "preload/log.h"
+
+namespace gpupool {
+namespace {
+
+// What the driver takes beside the bytes asked for: page tables, rounding to its own pieces.
+constexpr std::uint64_t kDriverSlack = std::uint64_t{64} << 20;
+
+}  // namespace
+
+bool make_room(const Guard&, std::uint64_t bytes) {
+  CUdevice device = 0;
+  const bool any_device = setup().api.cuCtxGetDevice(&device) != CUDA_SUCCESS;
+  std::uint64_t given = 0;
+  process().registry.each([&](Home& home) {
+    if (!home.serves() || (!any_device && home.device() != device)) return;
+    const std::uint64_t held = home.tape()->stats().reserved.current();
+    const std::uint64_t wanted = bytes == 0 ? held : std::min(held, bytes + kDriverSlack);
+    given += home.tape()->trim(held - wanted);
+  });
+  return given != 0;
+}
+
+void sample(const Guard&) {
+  std::uint64_t reserved = 0;
+  std::uint64_t live = process().direct.live();
+  process().registry.each([&](Home& home) {
+    if (!home.serves()) return;
+    reserved += home.tape()->stats().reserved.current();
+    live += home.tape()->stats().live.current();
+    home.sample_holes();
+  });
+  process().curve.add(reserved, live);
+}
+
+void report_out_of_memory(const Guard&, const Home& home, const Request& request, Verdict verdict) {
+  static log::RateLimit limit;
+  unsigned long kept_back = 0;
+  if (!log::enabled(LogLevel::warn) || !limit.pass(kept_back)) return;
+  try {
+    const Stats& stats = home.tape()->stats();
+    const HoleSummary holes = home.tape()->holes();
+    const bool capacity = verdict == Verdict::kCapacity;
+    log::warn("out of memory on device " + std::to_string(home.device()) + " (" + (capacity ? "capacity" : "fragmentation") +
+              "): request " + readable(request.bytes) + ", live " + readable(stats.live.current()) + ", reserved " +
+              readable(stats.reserved.current()) + ", limit " + readable(home.resolved().max) + ", largest hole " +
+              readable(holes.largest) + "; " +
+              (capacity ? "raise pool.max or lower pool.headroom, or use less memory" : "set a smaller pool.handle, or pool.max_split") +
+              (kept_back ? " (" + std::to_string(kept_back) + " more not shown)" : ""));
+  } catch (...) {
+    return;  // no host memory for the sentence; the program gets its error
+  }
+}
+
+CUresult give_back(const Guard&, Home& home, CUdeviceptr address, Line line) {
+  CUresult waited = CUDA_SUCCESS;
+  if (line == kContextLine && home.tape()->options().reuse == ReusePolicy::kSync && !process().captures.any_open()) {
+    const ContextGuard current(setup().api, home.context());
+    waited = current.ok() ? setup().api.cuCtxSynchronize() : current.result();
+  }
+  const Freed freed = home.tape()->free(address, line);
+  if (freed.result == FreeResult::kNotABlock) return CUDA_ERROR_INVALID_VALUE;
+  if (MemoryPool* pool = process().pools.of_tag(freed.tag)) pool->give_back(freed.requested);
+  return freed.code != 0 ? static_cast<CUresult>(freed.code) : waited;
+}
+
+}  // namespace gpupool

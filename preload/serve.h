@@ -1,0 +1,78 @@
+// The two ways of a request: out of a home's tape, or to the driver. Every hook that hands out or takes back device memory ends in one of
+// these functions. `ask` makes the program's own call to the driver, exactly as it was made.
+#pragma once
+
+#include "preload/guard.h"
+#include "preload/home.h"
+#include "preload/process.h"
+
+namespace gpupool {
+
+/// Larger requests cannot be meant; the driver knows the right error.
+constexpr std::uint64_t kLargestRequest = std::uint64_t{1} << 46;
+
+inline bool out_of_memory(CUresult result) { return result == CUDA_ERROR_OUT_OF_MEMORY; }
+
+/// Gives free memory of the current device's pools back to the card, `bytes` or (0) all of it. True when any was given back.
+bool make_room(const Guard& guard, std::uint64_t bytes);
+
+/// Counts a call that the driver serves. If it is out of memory while a pool has some free, that is given back and the call repeated once.
+template <class Ask>
+CUresult watched(const Guard& guard, HookRow row, std::uint64_t bytes, Ask ask) {
+  CUresult result = ask();
+  if (out_of_memory(result) && make_room(guard, bytes)) {
+    result = ask();
+    if (result == CUDA_SUCCESS) process().calls.rescued(row);
+  }
+  if (result == CUDA_SUCCESS) process().calls.served(row, bytes);
+  if (out_of_memory(result)) process().calls.refused(row);
+  return result;
+}
+
+/// The same for device memory with an address, whose size is kept until it is freed.
+template <class Ask>
+CUresult pass_through(const Guard& guard, HookRow row, std::uint64_t bytes, CUdeviceptr* out, Ask ask) {
+  const CUresult result = watched(guard, row, bytes, ask);
+  if (result == CUDA_SUCCESS && out) process().direct.add(*out, bytes);
+  return result;
+}
+
+/// Takes a point of the curve if one is due.
+void sample(const Guard& guard);
+
+/// Says once in a while why a request was refused and which setting to change.
+void report_out_of_memory(const Guard& guard, const Home& home, const Request& request, Verdict verdict);
+
+/// Serves from the tape; where the tape has nothing, the driver itself is tried before the answer is "out of memory".
+template <class Ask>
+CUresult serve(const Guard& guard, Home& home, const Request& request, HookRow row, CUdeviceptr* out, Ask ask) {
+  const std::uint64_t direct_above = home.resolved().options.direct_above;
+  if (direct_above != 0 && request.bytes > direct_above) return pass_through(guard, row, request.bytes, out, ask);
+  if (process().curve.due()) sample(guard);
+  const Grant grant = home.tape()->allocate(request);
+  switch (grant.verdict) {
+    case Verdict::kServed:
+      home.sizes().add(request.bytes);
+      *out = grant.address;
+      return CUDA_SUCCESS;
+    case Verdict::kDriverError: return static_cast<CUresult>(grant.code);
+    case Verdict::kCapacity:
+    case Verdict::kFragmentation: break;
+  }
+  const CUresult result = pass_through(guard, row, request.bytes, out, ask);
+  if (out_of_memory(result)) report_out_of_memory(guard, home, request, grant.verdict);
+  return result;
+}
+
+/// Gives a block of the tape back.
+CUresult give_back(const Guard& guard, Home& home, CUdeviceptr address, Line line);
+
+/// Frees what is not on a tape.
+template <class Ask>
+CUresult pass_free(const Guard&, CUdeviceptr address, Ask ask) {
+  const CUresult result = ask();
+  if (result == CUDA_SUCCESS && !process().direct.empty()) process().direct.remove(address);
+  return result;
+}
+
+}  // namespace gpupool

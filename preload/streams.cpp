@@ -1,0 +1,100 @@
+// See streams.h.
+#include "preload/streams.h"
+
+#include <pthread.h>
+
+#include <atomic>
+
+#include "device/context.h"
+#include "preload/process.h"
+#include "preload/thread_streams.h"
+
+namespace gpupool {
+namespace {
+
+struct Cached {
+  CUstream stream;
+  CUcontext current;  // for the default streams only
+  std::uint64_t epoch;
+  Home* home;
+  Line line;
+  bool own;  // home is that of the stream's context
+};
+__thread Cached cached = {nullptr, nullptr, 0, nullptr, kContextLine, false};
+
+std::atomic<std::uint64_t> threads{0};
+__thread std::uint64_t thread_serial = 0;
+
+// A thread's default stream goes with the thread: its fragments then belong to anyone.
+void thread_ends(void* serial) {
+  const Guard guard;
+  const StreamRef stream = kThreadStream | reinterpret_cast<std::uintptr_t>(serial);
+  process().registry.each([stream](Home& home) {
+    if (home.serves()) home.tape()->stream_ending(stream);
+  });
+}
+
+StreamRef this_thread_stream() {
+  static const struct Key {
+    pthread_key_t key{};
+    bool made;
+    Key() : made(pthread_key_create(&key, thread_ends) == 0) {}
+  } kKey;
+  if (thread_serial == 0) {
+    thread_serial = threads.fetch_add(1, std::memory_order_relaxed) + 1;
+    if (kKey.made) pthread_setspecific(kKey.key, reinterpret_cast<void*>(thread_serial));
+  }
+  return kThreadStream | thread_serial;
+}
+
+// The line without the cache. The default streams of another context than the home's, or of a green one, have no name on the tape.
+Line line_of(Home& home, CUstream stream, CUcontext current) {
+  if (is_default_stream(stream) && current != home.context()) return kContextLine;
+  if (stream == CU_STREAM_PER_THREAD) return home.tape()->line_of(this_thread_stream(), true);
+  return home.tape()->line_of(reinterpret_cast<StreamRef>(stream), false);
+}
+
+bool hit(CUstream stream, CUcontext current, std::uint64_t now) {
+  return cached.epoch == now && cached.stream == stream && cached.current == current;
+}
+
+}  // namespace
+
+CUstream named(CUstream stream, Flavour flavour) {
+  if (stream) return stream;
+  return flavour == Flavour::kPerThread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+}
+
+StreamSpot spot_of(const Guard& guard, CUstream stream, std::uint64_t bytes) {
+  const DriverApi& api = setup().api;
+  const std::uint64_t now = epoch.load(std::memory_order_acquire);
+  const CUcontext current = is_default_stream(stream) ? current_context(api) : nullptr;
+  if (hit(stream, current, now) && cached.own) return {cached.home, cached.line};
+  const StreamHome where = home_of(api, stream);
+  if (where.result != CUDA_SUCCESS || !where.context) return {};
+  Home* home = process().registry.of_context(guard, where.context, bytes);
+  if (!home) return {};
+  cached = {stream, current, now, home, line_of(*home, stream, current), true};
+  return {home, cached.line};
+}
+
+Line line_on(const Guard&, Home& home, CUstream stream) {
+  const std::uint64_t now = epoch.load(std::memory_order_acquire);
+  const CUcontext current = is_default_stream(stream) ? current_context(setup().api) : nullptr;
+  if (hit(stream, current, now) && cached.home == &home) return cached.line;
+  cached = {stream, current, now, &home, line_of(home, stream, current), false};
+  return cached.line;
+}
+
+bool captures_stream(CUstream stream) {
+  return process().captures.any_open() && is_capturing(setup().api, stream);
+}
+
+void stream_ending(const Guard&, CUstream stream) {
+  process().registry.each([stream](Home& home) {
+    if (home.serves()) home.tape()->stream_ending(reinterpret_cast<StreamRef>(stream));
+  });
+  epoch.fetch_add(1, std::memory_order_acq_rel);
+}
+
+}  // namespace gpupool
