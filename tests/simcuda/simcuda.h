@@ -1,0 +1,56 @@
+/* What tests may ask of the simulated driver beside the CUDA driver API. A program that is only run under the simulator uses
+ * the environment instead (README.md). All functions may be called from any thread, before cuInit too.
+ *
+ * Kernels (cuModuleGetFunction by name, from any image); parameters in this order:
+ *   fill(CUdeviceptr to, uint64_t bytes, uint32_t seed)                       writes simcuda_pattern(seed, i) to byte i
+ *   check(CUdeviceptr at, uint64_t bytes, uint32_t seed, CUdeviceptr count)   adds the number of wrong bytes to *(uint32_t*)count
+ *   copy(CUdeviceptr to, CUdeviceptr from, uint64_t bytes)
+ *   spin(uint64_t ticks)                 takes that much virtual time (one tick is one microsecond of cuEventElapsedTime)
+ *   wait_flag(CUdeviceptr flag)          does not start before *(uint32_t*)flag is not 0
+ *   set_flag(CUdeviceptr flag)           writes 1
+ *   fault()                              an illegal address: the context is lost
+ */
+#ifndef GPUPOOL_TESTS_SIMCUDA_SIMCUDA_H
+#define GPUPOOL_TESTS_SIMCUDA_SIMCUDA_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+/* Calls that reached the driver through `symbol` ("cuMemAlloc_v2") since the start or the last reset. */
+uint64_t simcuda_calls(const char* symbol);
+void simcuda_reset_counts(void);
+
+/* Replaces the faults of GPUPOOL_SIM_FAULT and starts its counting anew; "" for none. Returns 0, or -1 for a text it cannot read. */
+int simcuda_set_faults(const char* faults);
+
+/* "late", "eager" or "random", as GPUPOOL_SIM_SCHEDULE. Returns 0, or -1 for another name. */
+int simcuda_set_schedule(const char* schedule, uint64_t seed);
+
+/* Operations that are queued and have not run. */
+uint64_t simcuda_pending(void);
+
+/* Lets time pass: runs everything that can run, in the order of the schedule. */
+void simcuda_run(void);
+
+/* Operations that ran so far: virtual time, in ticks. */
+uint64_t simcuda_now(void);
+
+#pragma GCC visibility pop
+
+/* The byte that kernel `fill` writes at index i. */
+static inline uint8_t simcuda_pattern(uint32_t seed, uint64_t i) {
+  uint32_t x = seed * 2654435761u + (uint32_t)(i >> 2) * 2246822519u + 374761393u;
+  x ^= x >> 15;
+  x *= 2246822519u;
+  x ^= x >> 13;
+  return (uint8_t)(x >> (8 * (i & 3)));
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif
