@@ -1,0 +1,52 @@
+#include "pool/reuse.h"
+
+namespace gpupool {
+
+bool Reuse::ready(const BestFit::Hole& hole, Range part, const Request& request, Effort effort, unsigned milliseconds) {
+  if (hole.history.empty()) return true;
+
+  auto known_complete = [&](const Fragment& fragment) {
+    if (effort == Effort::kBlock) return timelines_.wait_on_host(fragment.line, fragment.record, milliseconds);
+    return effort == Effort::kAsk && timelines_.complete(fragment.line, fragment.record);
+  };
+
+  // First what needs no wait, so that a refusal costs nobody one; then one wait per line, for its newest record among the fragments.
+  bool waits_needed = false;
+  bool possible = space_.visit_history(hole, part, [&](const Fragment& fragment) {
+    switch (timelines_.need(request.line, request.may_wait, fragment.line, fragment.record)) {
+      case Need::kNothing:
+        return true;
+      case Need::kWait:
+        waits_needed = true;
+        return effort != Effort::kLook;
+      case Need::kCompletion:
+        return known_complete(fragment);
+    }
+    return false;
+  });
+  if (!possible || !waits_needed) return possible;
+
+  return space_.visit_history(hole, part, [&](const Fragment& fragment) {
+    if (timelines_.need(request.line, request.may_wait, fragment.line, fragment.record) == Need::kNothing) return true;
+    std::uint64_t newest = fragment.record;
+    space_.visit_history(hole, part, [&](const Fragment& other) {
+      if (other.line == fragment.line && other.record > newest &&
+          timelines_.need(request.line, request.may_wait, other.line, other.record) == Need::kWait) {
+        newest = other.record;
+      }
+      return true;
+    });
+    return timelines_.wait(request.line, fragment.line, newest) || known_complete(fragment);
+  });
+}
+
+bool Reuse::complete(Range range, unsigned milliseconds) {
+  return space_.visit_holes(range, [&](const BestFit::Hole& hole) {
+    return space_.visit_history(hole, range, [&](const Fragment& fragment) {
+      return milliseconds > 0 ? timelines_.wait_on_host(fragment.line, fragment.record, milliseconds)
+                              : timelines_.complete(fragment.line, fragment.record);
+    });
+  });
+}
+
+}  // namespace gpupool

@@ -1,0 +1,264 @@
+#include "pool/tape.h"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+
+#include "pool/growth.h"
+
+namespace gpupool {
+namespace {
+
+// How many equal fits are looked at for one that needs no fence, and how many larger ones when none may be used yet.
+constexpr unsigned kEqualFits = 8;
+constexpr unsigned kLargerFits = 8;
+
+std::uint64_t bytes_of_64(std::uint64_t granules) { return granules * kGranuleBytes; }
+
+// BUFFER_IDs start far above those that the driver gives to its own allocations.
+std::atomic<std::uint64_t> last_buffer_id{std::uint64_t{1} << 48};
+
+std::uint64_t now_ns() {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
+}
+
+}  // namespace
+
+struct Tape::Parts {
+  Parts(const TapeOptions& options, Backing& backing, Fence& fence, Stats& stats, AddressTable& addresses, Granules span)
+      : space(span, granules_for(backing.granularity())),
+        timelines(fence, options.reuse, space.fragments(), stats),
+        reuse(space, timelines),
+        growth({options, backing, space, handles, addresses, reuse, stats}) {}
+
+  BestFit space;
+  Handles handles;
+  Timelines timelines;
+  Reuse reuse;
+  Growth growth;
+  OrderedMap<Granules, std::uint64_t> buffer_ids;
+  OrderedMap<Granules, std::uint64_t>::Tree buffer_id_tree;
+};
+
+Tape::Tape(const TapeOptions& options, Backing& backing, Fence& fence)
+    : options_(options), backing_(backing), fence_(fence) {
+  std::uint64_t unit = backing.granularity();
+  options_.address_space = std::min(options.address_space, kMaxTapeBytes) / unit * unit;
+  if (backing.placement() == Placement::kChosen) {
+    start_error_ = backing.reserve(options_.address_space, range_).code;
+    if (start_error_ == 0 && !addresses_.add(range_, options_.address_space, 0)) start_error_ = -1;
+    if (start_error_ != 0) return;
+  }
+  parts_ = std::make_unique<Parts>(options_, backing, fence, stats_, addresses_, granules_for(options_.address_space));
+}
+
+Tape::~Tape() { retire(); }
+
+std::uint64_t Tape::prefill(std::uint64_t bytes) {
+  std::lock_guard lock(mutex_);
+  if (!parts_) return 0;
+  std::uint64_t begin = now_ns();
+  std::uint64_t missing = parts_->growth.prefill(bytes);
+  stats_.pool_ns.add(now_ns() - begin);
+  return missing;
+}
+
+// The ladder's first rungs: a hole that is clean for this request, a fence, a look whether records are complete. Among equal fits the
+// one that costs least is taken; a larger hole only when no equal one may be used.
+Range Tape::from_hole(Granules size, const Request& request, Effort last, unsigned milliseconds) {
+  const Range smallest = parts_->space.best_fit(size);
+  for (Effort effort = last == Effort::kBlock ? last : Effort::kLook; effort <= last; effort = Effort(int(effort) + 1)) {
+    unsigned equal = 0;
+    unsigned larger = 0;
+    for (Range fit = smallest; !fit.empty(); fit = parts_->space.following(fit)) {
+      if (fit.size() != smallest.size() && effort < Effort::kAsk) break;
+      if (fit.size() == smallest.size() ? ++equal > kEqualFits : ++larger > kLargerFits) break;
+      if (!may_split(fit, size)) continue;
+      Range part{fit.begin, fit.begin + size};
+      if (parts_->reuse.ready(parts_->space.hole_at(fit.begin), part, request, effort, milliseconds)) return part;
+    }
+  }
+  return {};
+}
+
+// pool.max_split: large holes are kept whole for large requests. The hole at the end of the tape, where growth lands, is exempt.
+bool Tape::may_split(Range hole, Granules size) const {
+  if (options_.max_split == 0 || bytes_of(hole.size()) <= options_.max_split || bytes_of(size) > options_.max_split) return true;
+  Range tail = parts_->space.last_gap();
+  return tail.empty() || hole.end == tail.begin;
+}
+
+std::uint64_t Tape::serve(Range part, const Request& request) {
+  BestFit::Hole hole = parts_->space.hole_at(part.begin);
+  bool own = false;
+  parts_->space.visit_history(hole, part, [&](const Fragment& fragment) { return own = fragment.line == request.line; });
+  if (own && request.line != kContextLine) stats_.same_stream_reuses.add(1);
+  Block block;
+  block.slack = static_cast<std::uint16_t>(bytes_of(part.size()) - request.bytes);
+  block.tag = request.tag;
+  block.stream_ordered = request.line != kContextLine;
+  parts_->space.take(hole, part, block);
+  stats_.requests.add(1);
+  stats_.blocks.add(1);
+  stats_.live.add(bytes_of(part.size()));
+  stats_.requested.add(request.bytes);
+  note_holes();
+  return addresses_.address_of(part.begin);
+}
+
+void Tape::note_holes() {
+  stats_.holes.set(parts_->space.hole_count());
+  stats_.needed.set(parts_->handles.device_bytes() + parts_->handles.host_bytes() - bytes_of_64(parts_->space.wholly_free_granules()));
+}
+
+Grant Tape::allocate(const Request& request) {
+  std::lock_guard lock(mutex_);
+  if (!parts_ || request.bytes == 0 || request.bytes > options_.address_space) return {Verdict::kCapacity, 0, 0};
+  Granules size = granules_for(request.bytes);
+  Range part = from_hole(size, request, Effort::kAsk, 0);
+  if (!part.empty()) {
+    stats_.hits.add(1);
+    return {Verdict::kServed, 0, serve(part, request)};
+  }
+  std::uint64_t begin = now_ns();
+  part = parts_->growth.extend(size, request);
+  if (part.empty()) part = from_hole(size, request, Effort::kBlock, options_.host_wait_ms);
+  stats_.pool_ns.add(now_ns() - begin);
+  int error = parts_->growth.take_error();
+  if (int sticky = fence_.take_error(); sticky != 0) {
+    note_holes();
+    return {Verdict::kDriverError, sticky, 0};
+  }
+  if (!part.empty()) return {Verdict::kServed, 0, serve(part, request)};
+  note_holes();
+  std::uint64_t limit = std::min(options_.max, stats_.reserved.current() + parts_->growth.allowance());
+  bool fits = stats_.live.current() + bytes_of(size) <= limit;
+  (fits ? stats_.oom_fragmentation : stats_.oom_capacity).add(1);
+  return {fits ? Verdict::kFragmentation : Verdict::kCapacity, error, 0};
+}
+
+Freed Tape::free(std::uint64_t address, Line line) {
+  std::lock_guard lock(mutex_);
+  Freed freed{.result = FreeResult::kNotABlock};
+  BestFit::Owned owned;
+  if (!block_at(address, owned) || addresses_.address_of(owned.range.begin) != address) return freed;
+  freed.result = FreeResult::kFreed;
+  freed.bytes = bytes_of(owned.range.size());
+  freed.requested = freed.bytes - owned.block.slack;
+  freed.tag = owned.block.tag;
+  freed.stream_ordered = owned.block.stream_ordered;
+  if (owned.block.noted) {
+    parts_->buffer_ids.erase(parts_->buffer_id_tree, parts_->buffer_ids.floor(parts_->buffer_id_tree, owned.range.begin));
+  }
+  std::uint64_t record = parts_->timelines.mark_free(line, freed.code);
+  parts_->space.free(owned, line, record);
+  stats_.frees.add(1);
+  stats_.blocks.subtract(1);
+  stats_.live.subtract(freed.bytes);
+  stats_.requested.subtract(freed.requested);
+  note_holes();
+  return freed;
+}
+
+bool Tape::contains(std::uint64_t address) const { return addresses_.contains(address); }
+
+bool Tape::block_at(std::uint64_t address, BestFit::Owned& owned) const {
+  Granules place = 0;
+  if (!parts_ || !addresses_.place_of(address, place)) return false;
+  owned = parts_->space.block_at(place);
+  return !owned.range.empty();
+}
+
+bool Tape::find(std::uint64_t address, BlockInfo& info) const {
+  std::lock_guard lock(mutex_);
+  BestFit::Owned owned;
+  if (!block_at(address, owned)) return false;
+  Granules begin = owned.range.begin;
+  if (!owned.block.noted) {
+    owned.block.noted = true;
+    parts_->space.mark(owned, owned.block);
+    parts_->buffer_ids.insert(parts_->buffer_id_tree, begin, ++last_buffer_id);
+  }
+  info.address = addresses_.address_of(begin);
+  info.bytes = bytes_of(owned.range.size());
+  info.requested = info.bytes - owned.block.slack;
+  info.buffer_id = parts_->buffer_ids.value(parts_->buffer_ids.floor(parts_->buffer_id_tree, begin));
+  info.tag = owned.block.tag;
+  info.stream_ordered = owned.block.stream_ordered;
+  info.pinned = owned.block.pinned;
+  return true;
+}
+
+bool Tape::pin(std::uint64_t address) {
+  std::lock_guard lock(mutex_);
+  BestFit::Owned owned;
+  if (!block_at(address, owned)) return false;
+  owned.block.pinned = true;
+  parts_->space.mark(owned, owned.block);
+  return true;
+}
+
+Line Tape::line_of(StreamRef stream, bool per_thread) {
+  std::lock_guard lock(mutex_);
+  return parts_ ? parts_->timelines.line_of(stream, per_thread) : kContextLine;
+}
+
+void Tape::stream_ending(StreamRef stream) {
+  std::lock_guard lock(mutex_);
+  if (parts_) parts_->timelines.ending(stream);
+}
+
+void Tape::captures_ended() {
+  std::lock_guard lock(mutex_);
+  if (parts_) parts_->timelines.record_put_off();
+}
+
+std::uint64_t Tape::trim(std::uint64_t keep) {
+  std::lock_guard lock(mutex_);
+  if (!parts_) return 0;
+  std::uint64_t begin = now_ns();
+  std::uint64_t given_back = parts_->growth.trim(keep);
+  note_holes();
+  stats_.pool_ns.add(now_ns() - begin);
+  return given_back;
+}
+
+void Tape::retire() {
+  std::lock_guard lock(mutex_);
+  if (!parts_) return;
+  parts_->growth.release_all();
+  if (range_ != 0) {
+    addresses_.remove(0);
+    backing_.unreserve(range_, options_.address_space);
+  }
+  parts_.reset();
+  for (Gauge* gauge : {&stats_.live, &stats_.requested, &stats_.needed, &stats_.blocks, &stats_.holes}) gauge->set(0);
+}
+
+HoleSummary Tape::holes() const {
+  std::lock_guard lock(mutex_);
+  if (!parts_) return {};
+  return {parts_->space.hole_count(), bytes_of_64(parts_->space.hole_granules()), bytes_of(parts_->space.largest().size())};
+}
+
+std::uint64_t Tape::free_bytes() const {
+  std::uint64_t held = stats_.reserved.current() + stats_.overflow.current();
+  std::uint64_t live = stats_.live.current();
+  return held > live ? held - live : 0;
+}
+
+const char* Tape::validate() const {
+  std::lock_guard lock(mutex_);
+  if (!parts_) return nullptr;
+  if (const char* broken = parts_->space.validate()) return broken;
+  if (const char* broken = parts_->handles.validate()) return broken;
+  if (const char* broken = parts_->timelines.validate()) return broken;
+  std::uint64_t held = parts_->handles.device_bytes() + parts_->handles.host_bytes();
+  std::uint64_t free = bytes_of_64(parts_->space.hole_granules());
+  if (stats_.reserved.current() != parts_->handles.device_bytes()) return "tape: reserved is not the sum of the handles";
+  if (stats_.live.current() + free + parts_->space.retained_bytes() != held) return "tape: blocks and holes do not fill the handles";
+  return nullptr;
+}
+
+}  // namespace gpupool

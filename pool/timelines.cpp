@@ -1,0 +1,209 @@
+#include "pool/timelines.h"
+
+namespace gpupool {
+namespace {
+
+constexpr std::size_t kFirstRing = 64;
+constexpr std::size_t kLargestRing = 4096;
+
+}  // namespace
+
+Timelines::Timelines(Fence& fence, ReusePolicy policy, const Fragments& fragments, Stats& stats)
+    : fence_(fence), policy_(policy), fragments_(fragments), stats_(stats), lines_(1) {
+  lines_[kContextLine].alive = true;
+}
+
+Line Timelines::line_of(StreamRef stream, bool per_thread) {
+  Line unused = 0;
+  for (Line i = 1; i < lines_.size(); ++i) {
+    if (lines_[i].alive && lines_[i].stream == stream) return i;
+    if (!lines_[i].alive && fragments_.count(i) == 0) unused = i;
+  }
+  if (unused == 0) {
+    unused = static_cast<Line>(lines_.size());
+    lines_.emplace_back();
+  }
+  for (Timeline& other : lines_) {
+    if (unused < other.waited.size()) other.waited[unused] = 0;
+  }
+  if (streams_alive_ == 1) record_put_off();
+  Timeline& line = lines_[unused];
+  for (const Record& record : line.ring) spare(record.event);
+  line = Timeline{};
+  line.stream = stream;
+  line.per_thread = per_thread;
+  line.alive = true;
+  ++streams_alive_;
+  return unused;
+}
+
+void Timelines::ending(StreamRef stream) {
+  for (Line i = 1; i < lines_.size(); ++i) {
+    Timeline& line = lines_[i];
+    if (!line.alive || line.stream != stream) continue;
+    int ignored = 0;
+    if (line.put_off) make_record(line, line.stream, Timing::kLate, ignored);
+    line.alive = false;
+    --streams_alive_;
+  }
+}
+
+std::uint64_t Timelines::mark_free(Line index, int& error) {
+  Timeline& line = lines_[index];
+  error = 0;
+  if (index == kContextLine && policy_ == ReusePolicy::kSync) return 0;  // the caller has waited
+  if (index == kContextLine || !puts_off(line)) {
+    if (line.put_off) make_record(line, line.stream, Timing::kLate, error);
+    if (make_record(line, line.stream, Timing::kAtTheFree, error)) return line.recorded <= line.complete ? 0 : line.recorded;
+  }
+  line.put_off = true;
+  return line.recorded + 1;
+}
+
+bool Timelines::make_record(Timeline& line, StreamRef on, Timing timing, int& error) {
+  Record* record = make_room(line, line.recorded + 1);
+  if (record == nullptr) return false;
+  RecordResult result = fence_.record(on, record->event);
+  if (result == RecordResult::kNotNow) return false;
+  if (result == RecordResult::kFailed) {
+    error = fence_.take_error();
+    return false;
+  }
+  // A free that was put off and could not be recorded until now shares this number; for it the record comes late.
+  record->late = timing == Timing::kLate || line.put_off;
+  record->number = ++line.recorded;
+  line.put_off = false;
+  if (result == RecordResult::kComplete) line.complete = line.recorded;
+  stats_.records.add(1);
+  return true;
+}
+
+Timelines::Record* Timelines::make_room(Timeline& line, std::uint64_t number) {
+  if (line.ring.empty()) line.ring.resize(kFirstRing);
+  std::uint64_t size = line.ring.size();
+  if (number > size && number - size > line.complete) {
+    // The ring is full of records not known complete. One look at its middle usually frees half of it.
+    Line index = static_cast<Line>(&line - lines_.data());
+    if (!complete(index, number - size / 2) && !complete(index, number - size) && size < kLargestRing) {
+      std::vector<Record> larger(size * 2);
+      for (const Record& record : line.ring) {
+        if (record.number == 0) {
+          spare(record.event);
+        } else {
+          larger[record.number % larger.size()] = record;
+        }
+      }
+      line.ring = std::move(larger);
+    }
+  }
+  Record& record = line.ring[number % line.ring.size()];
+  if (record.event == kNoEvent) record.event = take_event();
+  record.number = 0;
+  return record.event == kNoEvent ? nullptr : &record;
+}
+
+EventId Timelines::take_event() {
+  if (spare_events_.empty()) return fence_.make_event();
+  EventId event = spare_events_.back();
+  spare_events_.pop_back();
+  return event;
+}
+
+void Timelines::spare(EventId event) {
+  if (event != kNoEvent) spare_events_.push_back(event);
+}
+
+const Timelines::Record* Timelines::find(const Timeline& line, std::uint64_t number) const {
+  if (line.ring.empty()) return nullptr;
+  const Record& record = line.ring[number % line.ring.size()];
+  return record.number == number && number != 0 ? &record : nullptr;
+}
+
+// A record whose place in the ring was needed by a later one is covered by any later one.
+const Timelines::Record* Timelines::find_or_later(const Timeline& line, std::uint64_t number) const {
+  for (; number <= line.recorded; ++number) {
+    if (const Record* record = find(line, number)) return record;
+  }
+  return nullptr;
+}
+
+Need Timelines::need(Line requester, bool may_wait, Line owner, std::uint64_t record) const {
+  const Timeline& line = lines_[owner];
+  if (record <= line.complete) return Need::kNothing;
+  if (owner == requester && owner != kContextLine && line.alive) return Need::kNothing;
+  if (record <= waited(lines_[requester], owner) || record <= waited(lines_[kContextLine], owner)) return Need::kNothing;
+  if (!may_wait || policy_ == ReusePolicy::kQuiescent) return Need::kCompletion;
+  // A plain request waits with the whole context. For a plain free that is what the driver's own free would have cost; for a
+  // stream-ordered free it would stop streams that natively go on.
+  if (requester == kContextLine && owner != kContextLine) return Need::kCompletion;
+  const Record* made = owner == kContextLine ? find_or_later(line, record) : find(line, record);
+  return made != nullptr && !made->late ? Need::kWait : Need::kCompletion;
+}
+
+bool Timelines::wait(Line requester, Line owner, std::uint64_t record) {
+  const Timeline& line = lines_[owner];
+  const Record* made = owner == kContextLine ? find_or_later(line, record) : find(line, record);
+  if (requester == kContextLine && owner == kContextLine) {
+    // One wait for the newest plain free cleans all earlier ones, and costs nobody more than that free natively would have.
+    const Record* newest = find(line, line.recorded);
+    if (newest != nullptr && !newest->late) made = newest;
+  }
+  if (made == nullptr || !fence_.wait(lines_[requester].stream, made->event)) return false;
+  Timeline& waiting = lines_[requester];
+  if (waiting.waited.size() <= owner) waiting.waited.resize(owner + 1, 0);
+  waiting.waited[owner] = made->number;
+  stats_.fences.add(1);
+  return true;
+}
+
+bool Timelines::complete(Line owner, std::uint64_t record) {
+  Timeline& line = lines_[owner];
+  if (record <= line.complete) return true;
+  if (record > line.recorded) {
+    if (!make_late_record(line)) return false;
+    if (record <= line.complete) return true;
+  }
+  const Record* made = find_or_later(line, record);
+  if (made == nullptr || fence_.query(made->event) != Progress::kDone) return false;
+  line.complete = made->number;
+  return true;
+}
+
+bool Timelines::wait_on_host(Line owner, std::uint64_t record, unsigned milliseconds) {
+  if (complete(owner, record)) return true;
+  Timeline& line = lines_[owner];
+  const Record* made = find_or_later(line, record);
+  if (made == nullptr) return false;
+  stats_.host_waits.add(1);
+  if (!fence_.wait_on_host(made->event, milliseconds)) return false;
+  if (made->number > line.complete) line.complete = made->number;
+  return true;
+}
+
+// A stream that is gone, or that only its own thread can name, is covered by a record of the whole context.
+bool Timelines::make_late_record(Timeline& line) {
+  int ignored = 0;
+  bool recordable = line.alive && !line.per_thread;
+  return make_record(line, recordable ? line.stream : kWholeContext, Timing::kLate, ignored);
+}
+
+void Timelines::record_put_off() {
+  for (Timeline& line : lines_) {
+    if (line.put_off) make_late_record(line);
+  }
+}
+
+const char* Timelines::validate() const {
+  for (const Timeline& line : lines_) {
+    if (line.complete > line.recorded) return "timelines: a record is complete that was never made";
+    for (const Record& record : line.ring) {
+      if (record.number > line.recorded) return "timelines: a record has a number of the future";
+    }
+    for (Line owner = 0; owner < line.waited.size(); ++owner) {
+      if (line.waited[owner] > lines_[owner].recorded) return "timelines: waited for a record that was never made";
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace gpupool

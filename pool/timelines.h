@@ -1,0 +1,93 @@
+// Timelines: when freed memory may be used again. One line per stream that used the tape, and line 0 for the whole context (plain
+// requests and frees). Every free is covered by a numbered record of its line; this class knows which records exist, which are complete
+// and who has already waited for which, and answers what a new owner must do before it touches a fragment.
+// Three facts are kept apart: "recorded", "a stream has waited" and "the whole context has waited" (only the last cleans for everybody).
+// Owned by the tape, under its lock. See docs/decisions/ for why records are made at the free.
+//
+// Note LATE: a record made after the free also covers work submitted in between. Waiting for it could wait for work that itself waits
+// for the new owner, so a late record is only ever looked at (is it complete?), not waited for on the device.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "pool/fence.h"
+#include "pool/fragments.h"
+#include "pool/stats.h"
+#include "pool/tape_types.h"
+
+namespace gpupool {
+
+/// What a requester must do before it may use a fragment.
+enum class Need : std::uint8_t {
+  kNothing,     // ordered already
+  kWait,        // put a wait for its record on the requester's line
+  kCompletion,  // only once its record is known complete
+};
+
+class Timelines {
+ public:
+  Timelines(Fence& fence, ReusePolicy policy, const Fragments& fragments, Stats& stats);
+
+  Line line_of(StreamRef stream, bool per_thread);
+  /// The stream is about to go: covers its unrecorded frees and gives its fragments to anyone.
+  void ending(StreamRef stream);
+
+  /// Work submitted on `line` so far may touch what is being freed: returns the number of the record that covers it, made now or, where
+  /// that is put off, later. 0: nothing to wait for. `error`: a driver error the program should see, else 0.
+  std::uint64_t mark_free(Line line, int& error);
+
+  /// No driver call. `may_wait`: waits may be inserted into the requester's line at all.
+  Need need(Line requester, bool may_wait, Line owner, std::uint64_t record) const;
+  /// Puts the wait on the device. False: refused, treat as kCompletion.
+  bool wait(Line requester, Line owner, std::uint64_t record);
+  /// Asks the driver whether the record is complete, making a late one first if none exists.
+  bool complete(Line owner, std::uint64_t record);
+  /// The same, blocking up to `milliseconds`.
+  bool wait_on_host(Line owner, std::uint64_t record, unsigned milliseconds);
+
+  /// Makes every record that was put off: when the last capture ends, and when a second stream appears.
+  void record_put_off();
+
+  const char* validate() const;
+
+ private:
+  struct Record {
+    std::uint64_t number = 0;
+    EventId event = kNoEvent;
+    bool late = false;
+  };
+  struct Timeline {
+    StreamRef stream = kWholeContext;
+    bool alive = false;
+    bool per_thread = false;
+    bool put_off = false;        // a free was not recorded yet: its number is recorded + 1
+    std::uint64_t recorded = 0;  // number of the newest record
+    std::uint64_t complete = 0;  // all records up to this one are known complete
+    std::vector<Record> ring;    // record n lies at n modulo the ring's size (a power of two)
+    std::vector<std::uint64_t> waited;  // by line: this line's later work is ordered behind that line's records up to here
+  };
+
+  enum class Timing : std::uint8_t { kAtTheFree, kLate };
+  bool make_record(Timeline& line, StreamRef on, Timing timing, int& error);
+  bool make_late_record(Timeline& line);
+  EventId take_event();
+  void spare(EventId event);
+  Record* make_room(Timeline& line, std::uint64_t number);
+  const Record* find(const Timeline& line, std::uint64_t number) const;
+  const Record* find_or_later(const Timeline& line, std::uint64_t number) const;
+  static std::uint64_t waited(const Timeline& line, Line owner) {
+    return owner < line.waited.size() ? line.waited[owner] : 0;
+  }
+  bool puts_off(const Timeline& line) const { return !line.per_thread && streams_alive_ <= 1; }
+
+  Fence& fence_;
+  const ReusePolicy policy_;
+  const Fragments& fragments_;
+  Stats& stats_;
+  std::vector<Timeline> lines_;
+  std::vector<EventId> spare_events_;
+  unsigned streams_alive_ = 0;
+};
+
+}  // namespace gpupool

@@ -1,0 +1,82 @@
+// The B+ tree against std::map, by random insertions and removals in several patterns.
+#include "pool/ordered_map.h"
+
+#include <map>
+#include <random>
+
+#include "tests/catch.h"
+
+using namespace gpupool;
+
+namespace {
+
+template <class Key>
+void compare_with_reference(unsigned seed, Key span, unsigned operations) {
+  OrderedMap<Key, std::uint32_t> map;
+  typename OrderedMap<Key, std::uint32_t>::Tree tree;
+  std::map<Key, std::uint32_t> reference;
+  std::mt19937_64 random(seed);
+  for (unsigned i = 0; i < operations; ++i) {
+    // Alternating phases of growth and shrinkage, so that nodes split, empty and vanish.
+    bool grow = (i / 3000) % 2 == 0;
+    Key key = static_cast<Key>(random() % span);
+    auto found = reference.find(key);
+    if (found == reference.end() && (grow || random() % 8 == 0)) {
+      reference[key] = i;
+      auto c = map.insert(tree, key, i);
+      REQUIRE(map.key(c) == key);
+    } else if (found != reference.end() && (!grow || random() % 8 == 0)) {
+      map.erase(tree, map.floor(tree, key));
+      reference.erase(found);
+    }
+    auto above = reference.lower_bound(key);
+    auto c = map.at_least(tree, key);
+    REQUIRE(c.valid() == (above != reference.end()));
+    if (c.valid()) {
+      REQUIRE(map.key(c) == above->first);
+      REQUIRE(map.value(c) == above->second);
+    }
+    auto below = reference.upper_bound(key);
+    auto f = map.floor(tree, key);
+    REQUIRE(f.valid() == (below != reference.begin()));
+    if (f.valid()) REQUIRE(map.key(f) == std::prev(below)->first);
+    if (i % 500 == 0) REQUIRE(map.validate(tree) == nullptr);
+  }
+  REQUIRE(tree.size == reference.size());
+  auto c = map.first(tree);
+  for (const auto& [key, value] : reference) {
+    REQUIRE(map.key(c) == key);
+    c = map.next(c);
+  }
+  REQUIRE(!c.valid());
+}
+
+}  // namespace
+
+TEST_CASE("ordered_map behaves as std::map") {
+  compare_with_reference<std::uint32_t>(1, 50, 20000);
+  compare_with_reference<std::uint32_t>(2, 5000, 60000);
+  compare_with_reference<std::uint64_t>(3, std::uint64_t{1} << 40, 60000);
+}
+
+TEST_CASE("ordered_map in ascending and descending order") {
+  OrderedMap<std::uint32_t> map;
+  OrderedMap<std::uint32_t>::Tree tree;
+  for (std::uint32_t i = 0; i < 10000; ++i) map.insert(tree, i, {});
+  REQUIRE(map.validate(tree) == nullptr);
+  for (std::uint32_t i = 0; i < 10000; ++i) map.erase(tree, map.first(tree));
+  REQUIRE(tree.empty());
+  for (std::uint32_t i = 10000; i > 0; --i) map.insert(tree, i, {});
+  REQUIRE(map.validate(tree) == nullptr);
+  while (!tree.empty()) map.erase(tree, map.last(tree));
+  REQUIRE(!map.first(tree).valid());
+}
+
+TEST_CASE("ordered_map inserts behind a known place as insert does") {
+  OrderedMap<std::uint32_t> map;
+  OrderedMap<std::uint32_t>::Tree tree;
+  auto c = map.insert(tree, 0, {});
+  for (std::uint32_t i = 1; i < 5000; ++i) c = map.insert_behind(tree, c, i, {});
+  REQUIRE(map.validate(tree) == nullptr);
+  REQUIRE(tree.size == 5000);
+}
