@@ -22,13 +22,15 @@ TEST_CASE("a guard makes its context current and puts back what was", "[context]
   }
   CHECK(current_context(driver().api) == second);
   CHECK(driver().cuCtxDestroy_v2(second) == CUDA_SUCCESS);
-  REQUIRE(driver().cuCtxSetCurrent(driver().context) == CUDA_SUCCESS);
+  CHECK(current_context(driver().api) == driver().context);
 }
 
 TEST_CASE("a context has an id of its own and a device, current or not", "[context]") {
   CUcontext second = nullptr;
   REQUIRE(driver().cuCtxCreate_v2(&second, 0, driver().device) == CUDA_SUCCESS);
-  REQUIRE(driver().cuCtxSetCurrent(driver().context) == CUDA_SUCCESS);
+  CUcontext popped = nullptr;
+  REQUIRE(driver().api.cuCtxPopCurrent_v2(&popped) == CUDA_SUCCESS);
+  CHECK(popped == second);
   CHECK(identify(driver().api, second).id != identify(driver().api, driver().context).id);
   CHECK(identify(driver().api, second) == identify(driver().api, second));
   CHECK(identify(driver().api, nullptr) == ContextIdentity{});

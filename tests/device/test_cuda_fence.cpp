@@ -17,15 +17,15 @@ class SecondContext {
     REQUIRE(driver().cuCtxCreate_v2(&context_, 0, driver().device) == CUDA_SUCCESS);
     stream_ = test::make_stream();
     work_ = std::make_unique<HeldWork>();
-    REQUIRE(driver().cuCtxSetCurrent(driver().context) == CUDA_SUCCESS);
+    CUcontext popped = nullptr;
+    REQUIRE(driver().api.cuCtxPopCurrent_v2(&popped) == CUDA_SUCCESS);
   }
   ~SecondContext() {
     {
       const ContextGuard current(driver().api, context_);
       work_.reset();
     }
-    if (context_) driver().cuCtxDestroy_v2(context_);
-    driver().cuCtxSetCurrent(driver().context);
+    driver().cuCtxDestroy_v2(context_);
   }
   SecondContext(const SecondContext&) = delete;
   SecondContext& operator=(const SecondContext&) = delete;
@@ -152,7 +152,7 @@ TEST_CASE("a default stream is the owning context's, whatever is current, and th
   const StreamRef line = ref(GENERATE(as<CUstream>{}, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, CUstream{}));
   const EventId event = rig.fence().make_event();
   rig.hold(line);
-  const CUcontext current = GENERATE(0, 1, 2) == 0 ? driver().context : nullptr;
+  const CUcontext current = GENERATE(true, false) ? driver().context : nullptr;
   REQUIRE(driver().cuCtxSetCurrent(current) == CUDA_SUCCESS);
   CHECK(rig.fence().record(line, event) == RecordResult::kRecorded);
   CHECK(rig.fence().query(event) == Progress::kPending);
@@ -204,6 +204,7 @@ TEST_CASE("a refusal is kept for the program, and a lost context is not forgotte
   CudaRig rig(instrumented());
   const StreamRef stream = rig.make_stream();
   const EventId event = rig.fence().make_event();
+  REQUIRE(rig.fence().record(stream, event) == RecordResult::kRecorded);
   refuse("cuCtxRecordEvent", 1, CUDA_ERROR_LAUNCH_FAILED);
   CHECK(rig.fence().record(kWholeContext, event) == RecordResult::kFailed);
   refuse("cuStreamWaitEvent", 1, CUDA_ERROR_INVALID_HANDLE);
