@@ -98,6 +98,10 @@ class OrderedMap {
     }
     Path path;
     Index leaf = descend(tree, key, path);
+    for (unsigned level = 0; level < tree.height; ++level) {
+      Inner& inner = inners_[path.node[level]];
+      if (key < inner.keys[0]) inner.keys[0] = key;  // its first child now begins lower
+    }
     unsigned slot = count_not_above(leaves_[leaf].keys, key);
     if (leaves_[leaf].count == kWidth) {
       Index right = split_leaf(leaf);

@@ -59,6 +59,20 @@ TEST_CASE("ordered_map behaves as std::map") {
   compare_with_reference<std::uint64_t>(3, std::uint64_t{1} << 40, 60000);
 }
 
+TEST_CASE("ordered_map with keys that move through the range") {
+  // Removing from the front and inserting just below what is left: the first child of a node takes keys below its old bound.
+  OrderedMap<std::uint32_t> map;
+  OrderedMap<std::uint32_t>::Tree tree;
+  std::mt19937 random(5);
+  for (std::uint32_t i = 0; i < 40000; i += 4) map.insert(tree, 1000000 + i, {});
+  for (unsigned round = 0; round < 200; ++round) {
+    for (unsigned i = 0; i < 40; ++i) map.erase(tree, map.first(tree));
+    std::uint32_t front = map.key(map.first(tree));
+    for (std::uint32_t i = 1; i < 60; ++i) map.insert(tree, front - i, {});
+    REQUIRE(map.validate(tree) == nullptr);
+  }
+}
+
 TEST_CASE("ordered_map in ascending and descending order") {
   OrderedMap<std::uint32_t> map;
   OrderedMap<std::uint32_t>::Tree tree;
