@@ -37,13 +37,13 @@ FragmentList Fragments::join(FragmentList front, FragmentList back) {
 }
 
 FragmentList Fragments::cut(FragmentList& list, Granules place) {
+  if (list.empty() || slab_[list.tail].range.end <= place) return {};
   std::uint32_t before = FragmentList::kNone;
   std::uint32_t i = list.head;
-  while (i != FragmentList::kNone && slab_[i].range.end <= place) {
+  while (slab_[i].range.end <= place) {
     before = i;
     i = slab_[i].next;
   }
-  if (i == FragmentList::kNone) return {};
   FragmentList rest{i, list.tail};
   if (slab_[i].range.begin < place) {
     Fragment upper = slab_[i];

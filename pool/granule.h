@@ -1,5 +1,5 @@
-// The unit of the pool's arithmetic: places and lengths on a tape are counted in granules of 512 bytes, in 32 bits, so that a tape may
-// span 2 TiB. 512 is what native allocations are apart and what every texture alignment divides.
+// The unit of the pool's arithmetic: places and lengths on a tape are counted in granules of 512 bytes, in 31 bits, so that a tape may
+// span 1 TiB. 512 is what native allocations are apart and what every texture alignment divides.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace gpupool {
 
 using Granules = std::uint32_t;  // a place on the tape, or a length
 constexpr std::uint64_t kGranuleBytes = 512;
-constexpr std::uint64_t kMaxTapeBytes = (std::uint64_t{1} << 32) * kGranuleBytes - kGranuleBytes * 2;
+constexpr std::uint64_t kMaxTapeBytes = ((std::uint64_t{1} << 31) - 2) * kGranuleBytes;
 
 /// Smallest number of granules that hold `bytes`; `bytes` must be at most kMaxTapeBytes.
 constexpr Granules granules_for(std::uint64_t bytes) {

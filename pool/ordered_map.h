@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "pool/node_slab.h"
 
@@ -27,11 +28,13 @@ struct ValueArray<Nothing, kWidth> {
 };
 }  // namespace detail
 
-/// Key: an unsigned integer whose greatest value is never used (it pads the nodes).
+/// Key: an unsigned integer of which only the lower half is used, so that keys compare alike as signed numbers: that is what every
+/// x86-64 can do for many at once. The greatest signed value is never used (it pads the nodes).
 template <class Key, class Value = Nothing>
 class OrderedMap {
+  using Signed = std::make_signed_t<Key>;
   static constexpr unsigned kWidth = 32;
-  static constexpr Key kPadding = std::numeric_limits<Key>::max();
+  static constexpr Key kPadding = static_cast<Key>(std::numeric_limits<Signed>::max());
   using Index = std::uint32_t;
   static constexpr Index kNone = ~Index{0};
   static constexpr unsigned kMaxHeight = 12;
@@ -180,9 +183,9 @@ class OrderedMap {
   };
 
   static unsigned count_not_above(const Key (&keys)[kWidth], Key key) {
-    unsigned n = 0;
-    for (unsigned i = 0; i < kWidth; ++i) n += keys[i] <= key;
-    return n;
+    Signed above = 0;
+    for (unsigned i = 0; i < kWidth; ++i) above += static_cast<Signed>(keys[i]) > static_cast<Signed>(key);
+    return kWidth - static_cast<unsigned>(above);
   }
   static unsigned child_of(const Inner& inner, Key key) {
     unsigned n = count_not_above(inner.keys, key);

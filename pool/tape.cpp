@@ -41,6 +41,11 @@ struct Tape::Parts {
   OrderedMap<Granules, std::uint64_t>::Tree buffer_id_tree;
 };
 
+struct Tape::Found {
+  BestFit::Hole hole;
+  Range part;
+};
+
 Tape::Tape(const TapeOptions& options, Backing& backing, Fence& fence)
     : options_(options), backing_(backing), fence_(fence) {
   std::uint64_t unit = backing.granularity();
@@ -66,7 +71,7 @@ std::uint64_t Tape::prefill(std::uint64_t bytes) {
 
 // The ladder's first rungs: a hole that is clean for this request, a fence, a look whether records are complete. Among equal fits the
 // one that costs least is taken; a larger hole only when no equal one may be used.
-Range Tape::from_hole(Granules size, const Request& request, Effort last, unsigned milliseconds) {
+bool Tape::from_hole(Granules size, const Request& request, Effort last, unsigned milliseconds, Found& found) {
   const Range smallest = parts_->space.best_fit(size);
   for (Effort effort = last == Effort::kBlock ? last : Effort::kLook; effort <= last; effort = Effort(int(effort) + 1)) {
     unsigned equal = 0;
@@ -75,11 +80,11 @@ Range Tape::from_hole(Granules size, const Request& request, Effort last, unsign
       if (fit.size() != smallest.size() && effort < Effort::kAsk) break;
       if (fit.size() == smallest.size() ? ++equal > kEqualFits : ++larger > kLargerFits) break;
       if (!may_split(fit, size)) continue;
-      Range part{fit.begin, fit.begin + size};
-      if (parts_->reuse.ready(parts_->space.hole_at(fit.begin), part, request, effort, milliseconds)) return part;
+      found = {parts_->space.hole_at(fit.begin), {fit.begin, fit.begin + size}};
+      if (parts_->reuse.ready(found.hole, found.part, request, effort, milliseconds)) return true;
     }
   }
-  return {};
+  return false;
 }
 
 // pool.max_split: large holes are kept whole for large requests. The hole at the end of the tape, where growth lands, is exempt.
@@ -89,16 +94,16 @@ bool Tape::may_split(Range hole, Granules size) const {
   return tail.empty() || hole.end == tail.begin;
 }
 
-std::uint64_t Tape::serve(Range part, const Request& request) {
-  BestFit::Hole hole = parts_->space.hole_at(part.begin);
+std::uint64_t Tape::serve(const Found& found, const Request& request) {
+  const Range part = found.part;
   bool own = false;
-  parts_->space.visit_history(hole, part, [&](const Fragment& fragment) { return own = fragment.line == request.line; });
+  parts_->space.visit_history(found.hole, part, [&](const Fragment& fragment) { return own = fragment.line == request.line; });
   if (own && request.line != kContextLine) stats_.same_stream_reuses.add(1);
   Block block;
   block.slack = static_cast<std::uint16_t>(bytes_of(part.size()) - request.bytes);
   block.tag = request.tag;
   block.stream_ordered = request.line != kContextLine;
-  parts_->space.take(hole, part, block);
+  parts_->space.take(found.hole, part, block);
   stats_.requests.add(1);
   stats_.blocks.add(1);
   stats_.live.add(bytes_of(part.size()));
@@ -116,21 +121,26 @@ Grant Tape::allocate(const Request& request) {
   std::lock_guard lock(mutex_);
   if (!parts_ || request.bytes == 0 || request.bytes > options_.address_space) return {Verdict::kCapacity, 0, 0};
   Granules size = granules_for(request.bytes);
-  Range part = from_hole(size, request, Effort::kAsk, 0);
-  if (!part.empty()) {
+  Found found;
+  if (from_hole(size, request, Effort::kAsk, 0, found)) {
     stats_.hits.add(1);
-    return {Verdict::kServed, 0, serve(part, request)};
+    return {Verdict::kServed, 0, serve(found, request)};
   }
   std::uint64_t begin = now_ns();
-  part = parts_->growth.extend(size, request);
-  if (part.empty()) part = from_hole(size, request, Effort::kBlock, options_.host_wait_ms);
+  found.part = parts_->growth.extend(size, request);
+  bool served = !found.part.empty();
+  if (served) {
+    found.hole = parts_->space.hole_at(found.part.begin);
+  } else {
+    served = from_hole(size, request, Effort::kBlock, options_.host_wait_ms, found);
+  }
   stats_.pool_ns.add(now_ns() - begin);
   int error = parts_->growth.take_error();
   if (int sticky = fence_.take_error(); sticky != 0) {
     note_holes();
     return {Verdict::kDriverError, sticky, 0};
   }
-  if (!part.empty()) return {Verdict::kServed, 0, serve(part, request)};
+  if (served) return {Verdict::kServed, 0, serve(found, request)};
   note_holes();
   std::uint64_t limit = std::min(options_.max, stats_.reserved.current() + parts_->growth.allowance());
   bool fits = stats_.live.current() + bytes_of(size) <= limit;
