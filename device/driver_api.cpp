@@ -13,6 +13,8 @@ enum class Need { kRequired, kOptional };
 using Resolve = decltype(&::cuGetProcAddress_v2);
 
 /// Where the driver resolves names itself, its "no" counts: a library may export what its version does not support.
+/// Only ask for what is no newer than the driver: for a newer ABI of a name it would answer with the newest that it
+/// has.
 void* find(DriverApi::Lookup lookup, void* driver, Resolve resolve, const char* symbol, const char* base, int version) {
   if (!resolve) return lookup(driver, symbol);
   void* found = nullptr;
@@ -29,9 +31,13 @@ void* find(DriverApi::Lookup lookup, void* driver, Resolve resolve, const char* 
 
 const char* DriverApi::load(Lookup lookup, void* driver) {
   const auto resolve = reinterpret_cast<Resolve>(lookup(driver, "cuGetProcAddress_v2"));
+  const auto ask_version = reinterpret_cast<decltype(&::cuDriverGetVersion)>(lookup(driver, "cuDriverGetVersion"));
+  int newest = 0;
+  if (ask_version && ask_version(&newest) != CUDA_SUCCESS) newest = 0;
   const char* missing = nullptr;
-#define DRIVER(symbol, base, version, need)                                                            \
-  symbol = reinterpret_cast<decltype(symbol)>(find(lookup, driver, resolve, #symbol, #base, version)); \
+#define DRIVER(symbol, base, version, need)                                                              \
+  if (version <= newest)                                                                                 \
+    symbol = reinterpret_cast<decltype(symbol)>(find(lookup, driver, resolve, #symbol, #base, version)); \
   if (!symbol && !missing && Need::need == Need::kRequired) missing = #symbol;
 #include "device/driver_api.def"
 #undef DRIVER

@@ -17,7 +17,7 @@ struct DriverApi {
   using Lookup = void* (*)(void* handle, const char* name);
 
   /// Looks every row up in `driver`, the handle of libcuda.so.1. Null when all that is required is there, else the name
-  /// of the first function that is missing. Needs no cuInit, calls nothing but lookups.
+  /// of the first function that is missing. Needs no cuInit; calls nothing but lookups and cuDriverGetVersion.
   const char* load(Lookup lookup, void* driver);
 
   /// Physical memory apart from addresses: the tape. CUDA 10.2.

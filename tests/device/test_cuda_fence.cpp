@@ -126,6 +126,9 @@ TEST_CASE("a stream of another context is recorded there, and an older record el
 TEST_CASE("a context that has left is neither asked nor waited for", "[cuda_fence]") {
   CudaRig rig;
   const EventId event = rig.fence().make_event();
+  const StreamRef busy = rig.make_stream();
+  rig.hold(busy);
+  REQUIRE(rig.fence().record(kWholeContext, event) == RecordResult::kRecorded);
   {
     SecondContext first;
     SecondContext second;
@@ -140,6 +143,7 @@ TEST_CASE("a context that has left is neither asked nor waited for", "[cuda_fenc
     rig.fence().remove_context(second.context());
   }
   CHECK(rig.fence().query(event) == Progress::kDone);
+  CHECK(rig.stays_pending(busy));
   CHECK(rig.fence().record(kWholeContext, event) == RecordResult::kRecorded);
   CHECK(rig.fence().wait(kWholeContext, event));
   CHECK(rig.fence().take_error() == 0);
@@ -164,6 +168,46 @@ TEST_CASE("a default stream is the owning context's, whatever is current, and th
   REQUIRE(driver().cuCtxSetCurrent(driver().context) == CUDA_SUCCESS);
   rig.release(line);
   CHECK(rig.fence().wait_on_host(event, 10'000));
+}
+
+TEST_CASE("a stream of a green context is one of its primary context", "[cuda_fence][green]") {
+  CUdevResource all{};
+  CUdevResource share{};
+  CUdevResourceDesc description = nullptr;
+  CUgreenCtx green = nullptr;
+  CUstream stream = nullptr;
+  unsigned groups = 1;
+  REQUIRE(driver().cuDeviceGetDevResource(driver().device, &all, CU_DEV_RESOURCE_TYPE_SM) == CUDA_SUCCESS);
+  REQUIRE(driver().cuDevSmResourceSplitByCount(&share, &groups, &all, nullptr, 0, 8) == CUDA_SUCCESS);
+  REQUIRE(driver().cuDevResourceGenerateDesc(&description, &share, 1) == CUDA_SUCCESS);
+  REQUIRE(driver().cuGreenCtxCreate(&green, description, driver().device, CU_GREEN_CTX_DEFAULT_STREAM) == CUDA_SUCCESS);
+  REQUIRE(driver().cuGreenCtxStreamCreate(&stream, green, CU_STREAM_NON_BLOCKING, 0) == CUDA_SUCCESS);
+  CHECK(home_of(driver().api, stream).context == driver().context);
+  CHECK(home_of(driver().api, stream).kind == ContextKind::kGreen);
+  {
+    CudaRig rig;
+    const EventId event = rig.fence().make_event();
+    const StreamRef own = rig.make_stream();
+    rig.hold(ref(stream));
+    const StreamRef line = GENERATE(true, false) ? ref(stream) : kWholeContext;
+    CHECK(rig.fence().record(line, event) == RecordResult::kRecorded);
+    CHECK(rig.fence().query(event) == Progress::kPending);
+    CHECK(rig.fence().wait(own, event));
+    rig.submit(own);
+    CHECK(rig.stays_pending(own));
+    rig.release(ref(stream));
+    CHECK(rig.finishes(own));
+    rig.hold(own);
+    CHECK(rig.fence().record(own, event) == RecordResult::kRecorded);
+    CHECK(rig.fence().wait(line, event));
+    rig.submit(ref(stream));
+    CHECK(rig.stays_pending(ref(stream)));
+    rig.release(own);
+    CHECK(rig.finishes(ref(stream)));
+    CHECK(rig.fence().take_error() == 0);
+  }
+  CHECK(driver().cuStreamDestroy_v2(stream) == CUDA_SUCCESS);
+  CHECK(driver().cuGreenCtxDestroy(green) == CUDA_SUCCESS);
 }
 
 TEST_CASE("a thread without a context can record, wait and ask", "[cuda_fence]") {
