@@ -101,6 +101,16 @@ CUresult stream_green(CUstream handle, CUgreenCtx* out) {
   return CUDA_SUCCESS;
 }
 
+// The primary and, for a stream of a green context, which one.
+CUresult stream_contexts(CUstream handle, CUcontext* primary, CUgreenCtx* green) {
+  if (!primary) return CUDA_ERROR_INVALID_VALUE;
+  if (const CUresult e = stream_green(handle, green)) return e;
+  Stream* stream = nullptr;
+  if (const CUresult e = find_stream(handle, stream)) return e;
+  *primary = &root_of(*stream->context);
+  return CUDA_SUCCESS;
+}
+
 }  // namespace
 }  // namespace gpupool::sim
 
@@ -131,3 +141,5 @@ CUresult cuGreenCtxStreamCreate(CUstream* out, CUgreenCtx c, unsigned flags, int
   return enter(Symbol::cuGreenCtxStreamCreate, create_stream, out, c, flags, priority);
 }
 CUresult cuStreamGetGreenCtx(CUstream s, CUgreenCtx* out) { return enter(Symbol::cuStreamGetGreenCtx, stream_green, s, out); }
+CUresult cuStreamGetCtx_v2(CUstream s, CUcontext* primary, CUgreenCtx* green) { return enter(Symbol::cuStreamGetCtx_v2, stream_contexts, legacy(s), primary, green); }
+CUresult cuStreamGetCtx_v2_ptsz(CUstream s, CUcontext* primary, CUgreenCtx* green) { return enter(Symbol::cuStreamGetCtx_v2_ptsz, stream_contexts, per_thread(s), primary, green); }
