@@ -66,8 +66,12 @@ CUresult create(CUcontext* out, unsigned flags, CUdevice ordinal) {
   return CUDA_SUCCESS;
 }
 
-CUresult create_v3(CUcontext* out, CUexecAffinityParam*, int, unsigned flags, CUdevice ordinal) { return create(out, flags, ordinal); }
-CUresult create_v4(CUcontext* out, CUctxCreateParams*, unsigned flags, CUdevice ordinal) { return create(out, flags, ordinal); }
+CUresult create_v3(CUcontext* out, CUexecAffinityParam*, int, unsigned flags, CUdevice ordinal) {
+  return create(out, flags, ordinal);
+}
+CUresult create_v4(CUcontext* out, CUctxCreateParams*, unsigned flags, CUdevice ordinal) {
+  return create(out, flags, ordinal);
+}
 
 CUresult destroy(CUcontext context) {
   if (!state().contexts.valid(context) || context->primary) return CUDA_ERROR_INVALID_CONTEXT;
@@ -200,19 +204,27 @@ CUresult disable_peer(CUcontext peer) {
 
 using namespace gpupool::sim;
 
-CUresult cuDevicePrimaryCtxRetain(CUcontext* c, CUdevice d) { return enter(Symbol::cuDevicePrimaryCtxRetain, primary_retain, c, d); }
+CUresult cuDevicePrimaryCtxRetain(CUcontext* c, CUdevice d) {
+  return enter(Symbol::cuDevicePrimaryCtxRetain, primary_retain, c, d);
+}
 CUresult cuDevicePrimaryCtxRelease(CUdevice d) { return enter(Symbol::cuDevicePrimaryCtxRelease, primary_release, d); }
-CUresult cuDevicePrimaryCtxRelease_v2(CUdevice d) { return enter(Symbol::cuDevicePrimaryCtxRelease_v2, primary_release, d); }
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice d) {
+  return enter(Symbol::cuDevicePrimaryCtxRelease_v2, primary_release, d);
+}
 CUresult cuDevicePrimaryCtxReset(CUdevice d) { return enter(Symbol::cuDevicePrimaryCtxReset, primary_reset, d); }
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice d) { return enter(Symbol::cuDevicePrimaryCtxReset_v2, primary_reset, d); }
 CUresult cuDevicePrimaryCtxGetState(CUdevice d, unsigned* flags, int* active) {
   return enter(Symbol::cuDevicePrimaryCtxGetState, primary_state, d, flags, active);
 }
-CUresult cuDevicePrimaryCtxSetFlags(CUdevice d, unsigned f) { return enter(Symbol::cuDevicePrimaryCtxSetFlags, primary_set_flags, d, f); }
+CUresult cuDevicePrimaryCtxSetFlags(CUdevice d, unsigned f) {
+  return enter(Symbol::cuDevicePrimaryCtxSetFlags, primary_set_flags, d, f);
+}
 CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice d, unsigned f) {
   return enter(Symbol::cuDevicePrimaryCtxSetFlags_v2, primary_set_flags, d, f);
 }
-CUresult cuCtxCreate_v2(CUcontext* c, unsigned flags, CUdevice d) { return enter(Symbol::cuCtxCreate_v2, create, c, flags, d); }
+CUresult cuCtxCreate_v2(CUcontext* c, unsigned flags, CUdevice d) {
+  return enter(Symbol::cuCtxCreate_v2, create, c, flags, d);
+}
 CUresult cuCtxCreate_v3(CUcontext* c, CUexecAffinityParam* params, int count, unsigned flags, CUdevice d) {
   return enter(Symbol::cuCtxCreate_v3, create_v3, c, params, count, flags, d);
 }
@@ -229,7 +241,9 @@ CUresult cuCtxGetDevice_v2(CUdevice* d, CUcontext c) { return enter(Symbol::cuCt
 CUresult cuCtxGetFlags(unsigned* flags) { return enter(Symbol::cuCtxGetFlags, get_flags, flags); }
 CUresult cuCtxSetFlags(unsigned flags) { return enter(Symbol::cuCtxSetFlags, set_flags, flags); }
 CUresult cuCtxGetId(CUcontext c, unsigned long long* id) { return enter(Symbol::cuCtxGetId, get_id, c, id); }
-CUresult cuCtxGetApiVersion(CUcontext c, unsigned* version) { return enter(Symbol::cuCtxGetApiVersion, get_api_version, c, version); }
+CUresult cuCtxGetApiVersion(CUcontext c, unsigned* version) {
+  return enter(Symbol::cuCtxGetApiVersion, get_api_version, c, version);
+}
 CUresult cuCtxGetLimit(size_t* value, CUlimit limit) { return enter(Symbol::cuCtxGetLimit, get_limit, value, limit); }
 CUresult cuCtxSetLimit(CUlimit limit, size_t value) { return enter(Symbol::cuCtxSetLimit, set_limit, limit, value); }
 CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
@@ -237,5 +251,7 @@ CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
 }
 CUresult cuCtxSynchronize() { return enter(Symbol::cuCtxSynchronize, synchronize); }
 CUresult cuCtxSynchronize_v2(CUcontext c) { return enter(Symbol::cuCtxSynchronize_v2, synchronize_v2, c); }
-CUresult cuCtxEnablePeerAccess(CUcontext c, unsigned flags) { return enter(Symbol::cuCtxEnablePeerAccess, enable_peer, c, flags); }
+CUresult cuCtxEnablePeerAccess(CUcontext c, unsigned flags) {
+  return enter(Symbol::cuCtxEnablePeerAccess, enable_peer, c, flags);
+}
 CUresult cuCtxDisablePeerAccess(CUcontext c) { return enter(Symbol::cuCtxDisablePeerAccess, disable_peer, c); }

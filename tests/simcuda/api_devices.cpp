@@ -17,7 +17,9 @@ CUresult init(unsigned flags) {
   return CUDA_SUCCESS;
 }
 
-CUresult driver_version(int* out) { return out ? (*out = settings().driver_version, CUDA_SUCCESS) : CUDA_ERROR_INVALID_VALUE; }
+CUresult driver_version(int* out) {
+  return out ? (*out = settings().driver_version, CUDA_SUCCESS) : CUDA_ERROR_INVALID_VALUE;
+}
 
 CUresult get(CUdevice* out, int ordinal) {
   Device* device = nullptr;
@@ -56,15 +58,24 @@ bool has_pools() { return settings().driver_version >= 11020; }
 
 int attribute_value(CUdevice_attribute attribute, int ordinal) {
   switch (static_cast<int>(attribute)) {
-    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK: return 1024;
-    case CU_DEVICE_ATTRIBUTE_WARP_SIZE: return 32;
-    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: return 132;
-    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: return 9;
-    case CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT: return 512;
-    case CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT: return 32;
-    case CU_DEVICE_ATTRIBUTE_MAX_PITCH: return 2147483647;
-    case CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT: return 3;
-    case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID: return 1 + ordinal;
+    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+      return 1024;
+    case CU_DEVICE_ATTRIBUTE_WARP_SIZE:
+      return 32;
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+      return 132;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+      return 9;
+    case CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT:
+      return 512;
+    case CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT:
+      return 32;
+    case CU_DEVICE_ATTRIBUTE_MAX_PITCH:
+      return 2147483647;
+    case CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT:
+      return 3;
+    case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
+      return 1 + ordinal;
     case CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY:
     case CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS:
     case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:
@@ -74,12 +85,16 @@ int attribute_value(CUdevice_attribute attribute, int ordinal) {
     case CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS:
     case CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR:
     case CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED:
-    case CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED: return 1;
+    case CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED:
+      return 1;
     case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED:
-    case CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED: return has_vmm();
-    case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED: return has_pools();
-    default: return 0;
+    case CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED:
+      return has_vmm();
+    case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
+      return has_pools();
+    default:
+      return 0;
   }
 }
 
@@ -123,7 +138,8 @@ CUresult can_access_peer(int* out, CUdevice from, CUdevice to) {
 }
 
 CUresult p2p_attribute(int* out, CUdevice_P2PAttribute which, CUdevice from, CUdevice to) {
-  if (which == CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK) return out ? (*out = 0, CUDA_SUCCESS) : CUDA_ERROR_INVALID_VALUE;
+  if (which == CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK)
+    return out ? (*out = 0, CUDA_SUCCESS) : CUDA_ERROR_INVALID_VALUE;
   return can_access_peer(out, from, to);
 }
 
@@ -136,17 +152,27 @@ CUresult cuInit(unsigned flags) { return enter_before_init(Symbol::cuInit, init,
 CUresult cuDriverGetVersion(int* out) { return enter_before_init(Symbol::cuDriverGetVersion, driver_version, out); }
 CUresult cuDeviceGet(CUdevice* out, int ordinal) { return enter(Symbol::cuDeviceGet, get, out, ordinal); }
 CUresult cuDeviceGetCount(int* out) { return enter(Symbol::cuDeviceGetCount, count, out); }
-CUresult cuDeviceGetName(char* out, int size, CUdevice d) { return enter(Symbol::cuDeviceGetName, get_name, out, size, d); }
+CUresult cuDeviceGetName(char* out, int size, CUdevice d) {
+  return enter(Symbol::cuDeviceGetName, get_name, out, size, d);
+}
 CUresult cuDeviceGetUuid(CUuuid* out, CUdevice d) { return enter(Symbol::cuDeviceGetUuid, uuid, out, d); }
 CUresult cuDeviceGetUuid_v2(CUuuid* out, CUdevice d) { return enter(Symbol::cuDeviceGetUuid_v2, uuid, out, d); }
 CUresult cuDeviceTotalMem_v2(size_t* out, CUdevice d) { return enter(Symbol::cuDeviceTotalMem_v2, total, out, d); }
-CUresult cuDeviceGetAttribute(int* out, CUdevice_attribute a, CUdevice d) { return enter(Symbol::cuDeviceGetAttribute, attribute, out, a, d); }
+CUresult cuDeviceGetAttribute(int* out, CUdevice_attribute a, CUdevice d) {
+  return enter(Symbol::cuDeviceGetAttribute, attribute, out, a, d);
+}
 CUresult cuDeviceComputeCapability(int* major, int* minor, CUdevice d) {
   return enter(Symbol::cuDeviceComputeCapability, capability, major, minor, d);
 }
-CUresult cuDeviceGetPCIBusId(char* out, int size, CUdevice d) { return enter(Symbol::cuDeviceGetPCIBusId, bus_id, out, size, d); }
-CUresult cuDeviceGetByPCIBusId(CUdevice* out, const char* text) { return enter(Symbol::cuDeviceGetByPCIBusId, by_bus_id, out, text); }
-CUresult cuDeviceCanAccessPeer(int* out, CUdevice a, CUdevice b) { return enter(Symbol::cuDeviceCanAccessPeer, can_access_peer, out, a, b); }
+CUresult cuDeviceGetPCIBusId(char* out, int size, CUdevice d) {
+  return enter(Symbol::cuDeviceGetPCIBusId, bus_id, out, size, d);
+}
+CUresult cuDeviceGetByPCIBusId(CUdevice* out, const char* text) {
+  return enter(Symbol::cuDeviceGetByPCIBusId, by_bus_id, out, text);
+}
+CUresult cuDeviceCanAccessPeer(int* out, CUdevice a, CUdevice b) {
+  return enter(Symbol::cuDeviceCanAccessPeer, can_access_peer, out, a, b);
+}
 CUresult cuDeviceGetP2PAttribute(int* out, CUdevice_P2PAttribute which, CUdevice a, CUdevice b) {
   return enter(Symbol::cuDeviceGetP2PAttribute, p2p_attribute, out, which, a, b);
 }

@@ -26,7 +26,8 @@ void Arena::open(Card& card) {
   // The addresses are aligned by asking for one piece more and using what lies right.
   void* wide = mmap(nullptr, size + kGranularity, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   base_ = (reinterpret_cast<uint64_t>(wide) + kGranularity - 1) / kGranularity * kGranularity;
-  void* mapped = mmap(reinterpret_cast<void*>(base_), size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file_, 0);
+  void* mapped = mmap(reinterpret_cast<void*>(base_), size, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file_, 0);
   if (wide == MAP_FAILED || mapped == MAP_FAILED) {
     std::perror("simcuda: addresses of a card");
     std::abort();

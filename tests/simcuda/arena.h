@@ -1,6 +1,6 @@
-// The part of a card's memory that the driver hands out itself (cuMemAlloc, driver pools): a long range of addresses over one
-// sparse file, filled by best fit. Physical memory is counted in pieces of 2 MiB, as on a card: small allocations share a
-// piece, large ones own theirs. Guarded by the big lock.
+// The part of a card's memory that the driver hands out itself (cuMemAlloc, driver pools): a long range of addresses
+// over one sparse file, filled by best fit. Physical memory is counted in pieces of 2 MiB, as on a card: small
+// allocations share a piece, large ones own theirs. Guarded by the big lock.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// How every exported function enters the simulator: count the call, let a planned fault answer it, take the big lock, run the
-// body, log it. One mutex guards all state of the simulator; bodies run with it held and wait through the scheduler, which
-// gives it up only while the program's own code (a host function) runs or nothing can run.
+// How every exported function enters the simulator: count the call, let a planned fault answer it, take the big lock,
+// run the body, log it. One mutex guards all state of the simulator; bodies run with it held and wait through the
+// scheduler, which gives it up only while the program's own code (a host function) runs or nothing can run.
 #pragma once
 
 #include <cstdint>
@@ -56,6 +56,8 @@ class Call {
     if constexpr (std::is_same_v<T, CUdeviceptr*> || std::is_same_v<T, CUstream*> || std::is_same_v<T, CUevent*>) {
       const bool filled = value && result == CUDA_SUCCESS;
       return "*" + (filled ? describe(*value, result) : std::string("?"));
+    } else if constexpr (std::is_same_v<T, const char*>) {
+      return value ? "\"" + std::string(value) + "\"" : "0";
     } else if constexpr (std::is_same_v<T, CUdeviceptr>) {
       return hexadecimal(value);
     } else if constexpr (std::is_pointer_v<T>) {

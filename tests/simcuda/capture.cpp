@@ -1,4 +1,5 @@
-// See capture.h. Rules: the CUDA documentation of CUstreamCaptureMode, and what was measured for calls it is silent about.
+// See capture.h. Rules: the CUDA documentation of CUstreamCaptureMode, and what was measured for calls it is silent
+// about.
 #include "tests/simcuda/capture.h"
 
 #include <algorithm>
@@ -49,7 +50,8 @@ bool is_joined(const Capture& capture) {
   });
 }
 
-CUresult begin(CUstream handle, CUgraph graph, const CUgraphNode* dependencies, size_t count, CUstreamCaptureMode mode) {
+CUresult begin(CUstream handle, CUgraph graph, const CUgraphNode* dependencies, size_t count,
+               CUstreamCaptureMode mode) {
   Stream* stream = nullptr;
   if (const CUresult e = find_stream(handle, stream)) return e;
   if (stream->kind == StreamKind::kLegacy) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
@@ -68,8 +70,8 @@ CUresult begin(CUstream handle, CUgraph graph, const CUgraphNode* dependencies, 
 
 CUresult begin_new(CUstream handle, CUstreamCaptureMode mode) { return begin(handle, nullptr, nullptr, 0, mode); }
 
-CUresult begin_to_graph(CUstream handle, CUgraph graph, const CUgraphNode* dependencies, const CUgraphEdgeData*, size_t count,
-                        CUstreamCaptureMode mode) {
+CUresult begin_to_graph(CUstream handle, CUgraph graph, const CUgraphNode* dependencies, const CUgraphEdgeData*,
+                        size_t count, CUstreamCaptureMode mode) {
   return graph ? begin(handle, graph, dependencies, count, mode) : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -242,11 +244,14 @@ CUresult cuStreamBeginCaptureToGraph(CUstream s, CUgraph graph, const CUgraphNod
                                      size_t count, CUstreamCaptureMode mode) {
   return enter(Symbol::cuStreamBeginCaptureToGraph, begin_to_graph, legacy(s), graph, after, edges, count, mode);
 }
-CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream s, CUgraph graph, const CUgraphNode* after, const CUgraphEdgeData* edges,
-                                          size_t count, CUstreamCaptureMode mode) {
-  return enter(Symbol::cuStreamBeginCaptureToGraph_ptsz, begin_to_graph, per_thread(s), graph, after, edges, count, mode);
+CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream s, CUgraph graph, const CUgraphNode* after,
+                                          const CUgraphEdgeData* edges, size_t count, CUstreamCaptureMode mode) {
+  return enter(Symbol::cuStreamBeginCaptureToGraph_ptsz, begin_to_graph, per_thread(s), graph, after, edges, count,
+               mode);
 }
-CUresult cuStreamEndCapture(CUstream s, CUgraph* graph) { return enter(Symbol::cuStreamEndCapture, end, legacy(s), graph); }
+CUresult cuStreamEndCapture(CUstream s, CUgraph* graph) {
+  return enter(Symbol::cuStreamEndCapture, end, legacy(s), graph);
+}
 CUresult cuStreamEndCapture_ptsz(CUstream s, CUgraph* graph) {
   return enter(Symbol::cuStreamEndCapture_ptsz, end, per_thread(s), graph);
 }
@@ -276,7 +281,8 @@ CUresult cuStreamGetCaptureInfo_v3(CUstream s, CUstreamCaptureStatus* out, cuuin
 }
 CUresult cuStreamGetCaptureInfo_v3_ptsz(CUstream s, CUstreamCaptureStatus* out, cuuint64_t* id, CUgraph* graph,
                                         const CUgraphNode** after, const CUgraphEdgeData** edges, size_t* count) {
-  return enter(Symbol::cuStreamGetCaptureInfo_v3_ptsz, capture_info_v3, per_thread(s), out, id, graph, after, edges, count);
+  return enter(Symbol::cuStreamGetCaptureInfo_v3_ptsz, capture_info_v3, per_thread(s), out, id, graph, after, edges,
+               count);
 }
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
   return enter(Symbol::cuThreadExchangeStreamCaptureMode, exchange_mode, mode);

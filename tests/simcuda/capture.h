@@ -1,5 +1,5 @@
-// Stream captures and the graphs they make. A capturing stream queues nothing: its work becomes nodes. What a capture forbids
-// is told by the caller's capture mode; a forbidden call fails and kills the captures that it conflicts with.
+// Stream captures and the graphs they make. A capturing stream queues nothing: its work becomes nodes. What a capture
+// forbids is told by the caller's capture mode; a forbidden call fails and kills the captures that it conflicts with.
 // Guarded by the big lock.
 #pragma once
 
@@ -12,8 +12,8 @@ struct CUgraphNode_st {
   CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
   std::vector<CUgraphNode> follows;
   gpupool::sim::Work work;
-  CUevent records = nullptr;     // event record node
-  CUdeviceptr address = 0;       // memory nodes
+  CUevent records = nullptr;  // event record node
+  CUdeviceptr address = 0;    // memory nodes
   CUDA_MEM_ALLOC_NODE_PARAMS allocation{};
 };
 

@@ -13,7 +13,8 @@ std::vector<Context*>& context_stack();
 Context* make_context(Device& device, unsigned flags);
 // Gives a primary or new context its default streams.
 void start_context(Context& context);
-// Runs what can run, then takes back everything that the context owns: streams, events, memory (not VMM memory), pools' blocks.
+// Runs what can run, then takes back everything that the context owns: streams, events, memory (not VMM memory), pools'
+// blocks.
 void empty_context(Context& context);
 void destroy_context(Context* context);
 

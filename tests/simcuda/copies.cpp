@@ -1,6 +1,6 @@
-// Copies and sets. Pageable host memory is read when the call is made (the driver stages it) and a copy into it blocks; pinned
-// memory is touched when the stream comes to it. Blocking copies run on the default stream and wait. One row is the normal
-// case; 2D copies are many.
+// Copies and sets. Pageable host memory is read when the call is made (the driver stages it) and a copy into it blocks;
+// pinned memory is touched when the stream comes to it. Blocking copies run on the default stream and wait. One row is
+// the normal case; 2D copies are many.
 #include <cstring>
 
 #include "tests/simcuda/call.h"
@@ -16,7 +16,7 @@ enum class Wait { kNo, kYes };
 struct Shape {
   CUdeviceptr to;
   CUdeviceptr from;
-  size_t width;     // bytes
+  size_t width;  // bytes
   size_t height = 1;
   size_t to_pitch = 0;
   size_t from_pitch = 0;
@@ -59,8 +59,12 @@ CUresult copy(const Shape& s, CUstream handle, Wait wait) {
   return root.error;
 }
 
-CUresult copy_now(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream s) { return copy({to, from, bytes}, s, Wait::kYes); }
-CUresult copy_later(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream s) { return copy({to, from, bytes}, s, Wait::kNo); }
+CUresult copy_now(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream s) {
+  return copy({to, from, bytes}, s, Wait::kYes);
+}
+CUresult copy_later(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream s) {
+  return copy({to, from, bytes}, s, Wait::kNo);
+}
 
 CUresult peer_later(CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext, size_t bytes, CUstream s) {
   return copy({to, from, bytes}, s, Wait::kNo);
@@ -71,10 +75,12 @@ CUdeviceptr side(CUmemorytype type, const void* host, CUdeviceptr device) {
 }
 
 CUresult copy_2d(const CUDA_MEMCPY2D* d, CUstream s, Wait wait) {
-  if (!d || d->srcMemoryType == CU_MEMORYTYPE_ARRAY || d->dstMemoryType == CU_MEMORYTYPE_ARRAY) return CUDA_ERROR_INVALID_VALUE;
+  if (!d || d->srcMemoryType == CU_MEMORYTYPE_ARRAY || d->dstMemoryType == CU_MEMORYTYPE_ARRAY)
+    return CUDA_ERROR_INVALID_VALUE;
   const size_t to_pitch = d->dstPitch ? d->dstPitch : d->WidthInBytes;
   const size_t from_pitch = d->srcPitch ? d->srcPitch : d->WidthInBytes;
-  if (to_pitch < d->WidthInBytes + d->dstXInBytes || from_pitch < d->WidthInBytes + d->srcXInBytes) return CUDA_ERROR_INVALID_VALUE;
+  if (to_pitch < d->WidthInBytes + d->dstXInBytes || from_pitch < d->WidthInBytes + d->srcXInBytes)
+    return CUDA_ERROR_INVALID_VALUE;
   const CUdeviceptr to = side(d->dstMemoryType, d->dstHost, d->dstDevice) + d->dstY * to_pitch + d->dstXInBytes;
   const CUdeviceptr from = side(d->srcMemoryType, d->srcHost, d->srcDevice) + d->srcY * from_pitch + d->srcXInBytes;
   return copy({to, from, d->WidthInBytes, d->Height, to_pitch, from_pitch}, s, wait);
@@ -161,18 +167,19 @@ CUresult cuMemcpyDtoDAsync_v2_ptsz(CUdeviceptr to, CUdeviceptr from, size_t byte
 CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes) {
   return enter(Symbol::cuMemcpyPeer, peer_later, to, to_context, from, from_context, bytes, legacy(nullptr));
 }
-CUresult cuMemcpyPeer_ptds(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes) {
+CUresult cuMemcpyPeer_ptds(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
+                           size_t bytes) {
   return enter(Symbol::cuMemcpyPeer_ptds, peer_later, to, to_context, from, from_context, bytes, per_thread(nullptr));
 }
-CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes, CUstream s) {
+CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes,
+                           CUstream s) {
   return enter(Symbol::cuMemcpyPeerAsync, peer_later, to, to_context, from, from_context, bytes, legacy(s));
 }
-CUresult cuMemcpyPeerAsync_ptsz(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes, CUstream s) {
+CUresult cuMemcpyPeerAsync_ptsz(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
+                                size_t bytes, CUstream s) {
   return enter(Symbol::cuMemcpyPeerAsync_ptsz, peer_later, to, to_context, from, from_context, bytes, per_thread(s));
 }
-CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D* d) {
-  return enter(Symbol::cuMemcpy2D_v2, copy_2d_now, d, legacy(nullptr));
-}
+CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D* d) { return enter(Symbol::cuMemcpy2D_v2, copy_2d_now, d, legacy(nullptr)); }
 CUresult cuMemcpy2D_v2_ptds(const CUDA_MEMCPY2D* d) {
   return enter(Symbol::cuMemcpy2D_v2_ptds, copy_2d_now, d, per_thread(nullptr));
 }

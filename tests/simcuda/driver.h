@@ -1,5 +1,5 @@
-// CUDA's own header, seen as the driver sees it: every version and `_ptsz` variant of a function is declared under its true
-// symbol, so that a definition with another type does not compile, and all of them are visible to the linker.
+// CUDA's own header, seen as the driver sees it: every version and `_ptsz` variant of a function is declared under its
+// true symbol, so that a definition with another type does not compile, and all of them are visible to the linker.
 #pragma once
 
 #define __CUDA_API_VERSION_INTERNAL

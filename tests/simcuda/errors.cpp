@@ -10,7 +10,8 @@ struct Text {
   const char* sentence;
 };
 
-#define TEXT(result, sentence) {result, #result, sentence}
+#define TEXT(result, sentence) \
+  { result, #result, sentence }
 constexpr Text kTexts[] = {
     TEXT(CUDA_SUCCESS, "no error"),
     TEXT(CUDA_ERROR_INVALID_VALUE, "invalid argument"),
@@ -41,9 +42,11 @@ constexpr Text kTexts[] = {
     TEXT(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, "capture was not ended in the same stream as it began"),
     TEXT(CUDA_ERROR_STREAM_CAPTURE_UNJOINED, "capturing stream has unjoined work"),
     TEXT(CUDA_ERROR_STREAM_CAPTURE_ISOLATION, "dependency created on uncaptured work in another stream"),
-    TEXT(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, "operation would make the legacy stream depend on a capturing blocking stream"),
+    TEXT(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
+         "operation would make the legacy stream depend on a capturing blocking stream"),
     TEXT(CUDA_ERROR_CAPTURED_EVENT, "operation not permitted on an event last recorded in a capturing stream"),
-    TEXT(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, "attempt to terminate a thread-local capture sequence from another thread"),
+    TEXT(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD,
+         "attempt to terminate a thread-local capture sequence from another thread"),
     TEXT(CUDA_ERROR_UNKNOWN, "unknown error"),
 };
 #undef TEXT
@@ -65,5 +68,9 @@ CUresult name(CUresult result, const char** out) { return look_up(result, out, &
 
 using namespace gpupool::sim;
 
-CUresult cuGetErrorString(CUresult result, const char** out) { return enter_before_init(Symbol::cuGetErrorString, sentence, result, out); }
-CUresult cuGetErrorName(CUresult result, const char** out) { return enter_before_init(Symbol::cuGetErrorName, name, result, out); }
+CUresult cuGetErrorString(CUresult result, const char** out) {
+  return enter_before_init(Symbol::cuGetErrorString, sentence, result, out);
+}
+CUresult cuGetErrorName(CUresult result, const char** out) {
+  return enter_before_init(Symbol::cuGetErrorName, name, result, out);
+}

@@ -1,5 +1,5 @@
-// Events: a record stands for an operation (or for all of a context), later records of the same event do not change what an
-// earlier wait refers to. Inside a capture a record is a set of graph nodes instead.
+// Events: a record stands for an operation (or for all of a context), later records of the same event do not change
+// what an earlier wait refers to. Inside a capture a record is a set of graph nodes instead.
 #include "tests/simcuda/call.h"
 #include "tests/simcuda/capture.h"
 #include "tests/simcuda/faults.h"
@@ -92,7 +92,8 @@ CUresult stream_wait(CUstream handle, CUevent event, unsigned flags) {
   if (is_done(event->record)) return CUDA_SUCCESS;
   Work work;
   work.name = "wait for an event";
-  // The wait itself is an operation, so that what is queued behind it needs no wait of its own. It keeps the record of now.
+  // The wait itself is an operation, so that what is queued behind it needs no wait of its own. It keeps the record of
+  // now.
   work.ready = [record = event->record] { return is_done(record); };
   OpRef op;
   const CUresult e = submit(handle, CU_GRAPH_NODE_TYPE_WAIT_EVENT, std::move(work), &op);
@@ -131,7 +132,8 @@ CUresult elapsed(float* milliseconds, CUevent start, CUevent end) {
   if (const CUresult e = find_event(start)) return e;
   if (const CUresult e = find_event(end)) return e;
   if (!milliseconds) return CUDA_ERROR_INVALID_VALUE;
-  if ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING || !start->record || !end->record) return CUDA_ERROR_INVALID_HANDLE;
+  if ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING || !start->record || !end->record)
+    return CUDA_ERROR_INVALID_HANDLE;
   if (!is_done(start->record) || !is_done(end->record)) return CUDA_ERROR_NOT_READY;
   *milliseconds = static_cast<float>(end->record->finished_at - start->record->finished_at) / 1000.0f;
   return CUDA_SUCCESS;
@@ -162,8 +164,12 @@ CUresult context_wait(CUcontext context, CUevent event) {
   return CUDA_SUCCESS;
 }
 
-CUresult green_record(CUgreenCtx context, CUevent event) { return context_record(reinterpret_cast<CUcontext>(context), event); }
-CUresult green_wait(CUgreenCtx context, CUevent event) { return context_wait(reinterpret_cast<CUcontext>(context), event); }
+CUresult green_record(CUgreenCtx context, CUevent event) {
+  return context_record(reinterpret_cast<CUcontext>(context), event);
+}
+CUresult green_wait(CUgreenCtx context, CUevent event) {
+  return context_wait(reinterpret_cast<CUcontext>(context), event);
+}
 
 }  // namespace
 }  // namespace gpupool::sim
@@ -174,10 +180,16 @@ CUresult cuEventCreate(CUevent* out, unsigned flags) { return enter(Symbol::cuEv
 CUresult cuEventDestroy_v2(CUevent event) { return enter(Symbol::cuEventDestroy_v2, destroy, event); }
 CUresult cuEventQuery(CUevent event) { return enter(Symbol::cuEventQuery, query, event); }
 CUresult cuEventSynchronize(CUevent event) { return enter(Symbol::cuEventSynchronize, synchronize, event); }
-CUresult cuEventElapsedTime(float* ms, CUevent a, CUevent b) { return enter(Symbol::cuEventElapsedTime, elapsed, ms, a, b); }
-CUresult cuEventElapsedTime_v2(float* ms, CUevent a, CUevent b) { return enter(Symbol::cuEventElapsedTime_v2, elapsed, ms, a, b); }
+CUresult cuEventElapsedTime(float* ms, CUevent a, CUevent b) {
+  return enter(Symbol::cuEventElapsedTime, elapsed, ms, a, b);
+}
+CUresult cuEventElapsedTime_v2(float* ms, CUevent a, CUevent b) {
+  return enter(Symbol::cuEventElapsedTime_v2, elapsed, ms, a, b);
+}
 CUresult cuEventRecord(CUevent event, CUstream s) { return enter(Symbol::cuEventRecord, record, event, legacy(s)); }
-CUresult cuEventRecord_ptsz(CUevent event, CUstream s) { return enter(Symbol::cuEventRecord_ptsz, record, event, per_thread(s)); }
+CUresult cuEventRecord_ptsz(CUevent event, CUstream s) {
+  return enter(Symbol::cuEventRecord_ptsz, record, event, per_thread(s));
+}
 CUresult cuEventRecordWithFlags(CUevent event, CUstream s, unsigned flags) {
   return enter(Symbol::cuEventRecordWithFlags, record_with_flags, event, legacy(s), flags);
 }
@@ -190,7 +202,13 @@ CUresult cuStreamWaitEvent(CUstream s, CUevent event, unsigned flags) {
 CUresult cuStreamWaitEvent_ptsz(CUstream s, CUevent event, unsigned flags) {
   return enter(Symbol::cuStreamWaitEvent_ptsz, stream_wait, per_thread(s), event, flags);
 }
-CUresult cuCtxRecordEvent(CUcontext c, CUevent event) { return enter(Symbol::cuCtxRecordEvent, context_record, c, event); }
+CUresult cuCtxRecordEvent(CUcontext c, CUevent event) {
+  return enter(Symbol::cuCtxRecordEvent, context_record, c, event);
+}
 CUresult cuCtxWaitEvent(CUcontext c, CUevent event) { return enter(Symbol::cuCtxWaitEvent, context_wait, c, event); }
-CUresult cuGreenCtxRecordEvent(CUgreenCtx c, CUevent event) { return enter(Symbol::cuGreenCtxRecordEvent, green_record, c, event); }
-CUresult cuGreenCtxWaitEvent(CUgreenCtx c, CUevent event) { return enter(Symbol::cuGreenCtxWaitEvent, green_wait, c, event); }
+CUresult cuGreenCtxRecordEvent(CUgreenCtx c, CUevent event) {
+  return enter(Symbol::cuGreenCtxRecordEvent, green_record, c, event);
+}
+CUresult cuGreenCtxWaitEvent(CUgreenCtx c, CUevent event) {
+  return enter(Symbol::cuGreenCtxWaitEvent, green_wait, c, event);
+}

@@ -1,6 +1,6 @@
-// Faults on demand: "the third cuMemCreate fails", "this event never completes". One entry is SYMBOL:WHICH=RESULT, entries are
-// separated by ';'. WHICH is a number (1 is the next call), a range 5-9, or * for all; RESULT is a CUresult as a number, or
-// "never" for an event record that succeeds but never completes. Called with the big lock held.
+// Faults on demand: "the third cuMemCreate fails", "this event never completes". One entry is SYMBOL:WHICH=RESULT,
+// entries are separated by ';'. WHICH is a number (1 is the next call), a range 5-9, or * for all; RESULT is a CUresult
+// as a number, or "never" for an event record that succeeds but never completes. Called with the big lock held.
 #pragma once
 
 #include <optional>

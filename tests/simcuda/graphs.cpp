@@ -1,5 +1,6 @@
-// Graphs after the capture: instantiation, launch, memory nodes. A launch queues the nodes one by one in an order that the
-// graph allows. Memory of allocation nodes has one address for good and goes with the last of the graph and its executables.
+// Graphs after the capture: instantiation, launch, memory nodes. A launch queues the nodes one by one in an order that
+// the graph allows. Memory of allocation nodes has one address for good and goes with the last of the graph and its
+// executables.
 #include <algorithm>
 #include <set>
 
@@ -79,7 +80,9 @@ CUresult destroy_executable(CUgraphExec exec) {
   return CUDA_SUCCESS;
 }
 
-CUresult upload(CUgraphExec exec, CUstream) { return executables().count(exec) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; }
+CUresult upload(CUgraphExec exec, CUstream) {
+  return executables().count(exec) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
 
 CUresult launch(CUgraphExec exec, CUstream handle) {
   if (!executables().count(exec)) return CUDA_ERROR_INVALID_VALUE;
@@ -158,7 +161,9 @@ CUresult cuGraphDestroy(CUgraph graph) { return enter(Symbol::cuGraphDestroy, de
 CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode* nodes, size_t* count) {
   return enter(Symbol::cuGraphGetNodes, get_nodes, graph, nodes, count);
 }
-CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType* type) { return enter(Symbol::cuGraphNodeGetType, node_type, node, type); }
+CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType* type) {
+  return enter(Symbol::cuGraphNodeGetType, node_type, node, type);
+}
 CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS* out) {
   return enter(Symbol::cuGraphMemAllocNodeGetParams, alloc_node_params, node, out);
 }
@@ -176,6 +181,10 @@ CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec* out, CUgraph graph, CUDA
 }
 CUresult cuGraphExecDestroy(CUgraphExec exec) { return enter(Symbol::cuGraphExecDestroy, destroy_executable, exec); }
 CUresult cuGraphUpload(CUgraphExec exec, CUstream s) { return enter(Symbol::cuGraphUpload, upload, exec, legacy(s)); }
-CUresult cuGraphUpload_ptsz(CUgraphExec exec, CUstream s) { return enter(Symbol::cuGraphUpload_ptsz, upload, exec, per_thread(s)); }
+CUresult cuGraphUpload_ptsz(CUgraphExec exec, CUstream s) {
+  return enter(Symbol::cuGraphUpload_ptsz, upload, exec, per_thread(s));
+}
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream s) { return enter(Symbol::cuGraphLaunch, launch, exec, legacy(s)); }
-CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream s) { return enter(Symbol::cuGraphLaunch_ptsz, launch, exec, per_thread(s)); }
+CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream s) {
+  return enter(Symbol::cuGraphLaunch_ptsz, launch, exec, per_thread(s));
+}

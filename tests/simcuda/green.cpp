@@ -1,5 +1,5 @@
-// Green contexts, as far as memory is concerned: streams of their own and context events of their own, while memory and errors
-// are those of the primary context. Their handles are contexts too.
+// Green contexts, as far as memory is concerned: streams of their own and context events of their own, while memory and
+// errors are those of the primary context. Their handles are contexts too.
 #include "tests/simcuda/call.h"
 #include "tests/simcuda/contexts.h"
 #include "tests/simcuda/scheduler.h"
@@ -32,7 +32,8 @@ CUresult green_resource(CUgreenCtx context, CUdevResource* out, CUdevResourceTyp
   return context_resource(reinterpret_cast<CUcontext>(context), out, type);
 }
 
-CUresult split(CUdevResource* result, unsigned* groups, const CUdevResource* input, CUdevResource* remaining, unsigned, unsigned least) {
+CUresult split(CUdevResource* result, unsigned* groups, const CUdevResource* input, CUdevResource* remaining, unsigned,
+               unsigned least) {
   if (!groups || !input || least == 0) return CUDA_ERROR_INVALID_VALUE;
   const unsigned possible = input->sm.smCount / least;
   if (!result) return *groups = possible, CUDA_SUCCESS;
@@ -125,8 +126,8 @@ CUresult cuCtxGetDevResource(CUcontext c, CUdevResource* out, CUdevResourceType 
 CUresult cuGreenCtxGetDevResource(CUgreenCtx c, CUdevResource* out, CUdevResourceType type) {
   return enter(Symbol::cuGreenCtxGetDevResource, green_resource, c, out, type);
 }
-CUresult cuDevSmResourceSplitByCount(CUdevResource* result, unsigned* groups, const CUdevResource* input, CUdevResource* rest,
-                                     unsigned flags, unsigned least) {
+CUresult cuDevSmResourceSplitByCount(CUdevResource* result, unsigned* groups, const CUdevResource* input,
+                                     CUdevResource* rest, unsigned flags, unsigned least) {
   return enter(Symbol::cuDevSmResourceSplitByCount, split, result, groups, input, rest, flags, least);
 }
 CUresult cuDevResourceGenerateDesc(CUdevResourceDesc* out, CUdevResource* resources, unsigned count) {
@@ -136,10 +137,18 @@ CUresult cuGreenCtxCreate(CUgreenCtx* out, CUdevResourceDesc description, CUdevi
   return enter(Symbol::cuGreenCtxCreate, create, out, description, d, flags);
 }
 CUresult cuGreenCtxDestroy(CUgreenCtx c) { return enter(Symbol::cuGreenCtxDestroy, destroy, c); }
-CUresult cuCtxFromGreenCtx(CUcontext* out, CUgreenCtx c) { return enter(Symbol::cuCtxFromGreenCtx, as_context, out, c); }
+CUresult cuCtxFromGreenCtx(CUcontext* out, CUgreenCtx c) {
+  return enter(Symbol::cuCtxFromGreenCtx, as_context, out, c);
+}
 CUresult cuGreenCtxStreamCreate(CUstream* out, CUgreenCtx c, unsigned flags, int priority) {
   return enter(Symbol::cuGreenCtxStreamCreate, create_stream, out, c, flags, priority);
 }
-CUresult cuStreamGetGreenCtx(CUstream s, CUgreenCtx* out) { return enter(Symbol::cuStreamGetGreenCtx, stream_green, s, out); }
-CUresult cuStreamGetCtx_v2(CUstream s, CUcontext* primary, CUgreenCtx* green) { return enter(Symbol::cuStreamGetCtx_v2, stream_contexts, legacy(s), primary, green); }
-CUresult cuStreamGetCtx_v2_ptsz(CUstream s, CUcontext* primary, CUgreenCtx* green) { return enter(Symbol::cuStreamGetCtx_v2_ptsz, stream_contexts, per_thread(s), primary, green); }
+CUresult cuStreamGetGreenCtx(CUstream s, CUgreenCtx* out) {
+  return enter(Symbol::cuStreamGetGreenCtx, stream_green, s, out);
+}
+CUresult cuStreamGetCtx_v2(CUstream s, CUcontext* primary, CUgreenCtx* green) {
+  return enter(Symbol::cuStreamGetCtx_v2, stream_contexts, legacy(s), primary, green);
+}
+CUresult cuStreamGetCtx_v2_ptsz(CUstream s, CUcontext* primary, CUgreenCtx* green) {
+  return enter(Symbol::cuStreamGetCtx_v2_ptsz, stream_contexts, per_thread(s), primary, green);
+}

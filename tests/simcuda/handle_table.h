@@ -1,5 +1,6 @@
-// Handles of one kind. A destroyed handle's address is given to the next one made (as the driver does), so a program that takes
-// an address for an identity is seen. Objects are never returned to the heap: a stale handle is recognised, not dereferenced.
+// Handles of one kind. A destroyed handle's address is given to the next one made (as the driver does), so a program
+// that takes an address for an identity is seen. Objects are never returned to the heap: a stale handle is recognised,
+// not dereferenced.
 #pragma once
 
 #include <memory>

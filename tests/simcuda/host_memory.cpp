@@ -1,5 +1,5 @@
-// Managed and pinned host memory: ordinary pages that every device reaches. Pinned matters for time: copies to and from it are
-// really asynchronous.
+// Managed and pinned host memory: ordinary pages that every device reaches. Pinned matters for time: copies to and from
+// it are really asynchronous.
 #include <sys/mman.h>
 
 #include "tests/simcuda/call.h"
@@ -40,7 +40,9 @@ CUresult allocate_managed(CUdeviceptr* out, size_t bytes, unsigned flags) {
 }
 
 CUresult allocate_host(void** out, size_t bytes) { return allocate(out, bytes, MemoryKind::kHost, 0); }
-CUresult allocate_host_with_flags(void** out, size_t bytes, unsigned flags) { return allocate(out, bytes, MemoryKind::kHost, flags); }
+CUresult allocate_host_with_flags(void** out, size_t bytes, unsigned flags) {
+  return allocate(out, bytes, MemoryKind::kHost, flags);
+}
 
 CUresult free_host(void* pointer) {
   Context* context = nullptr;
@@ -50,7 +52,8 @@ CUresult free_host(void* pointer) {
   if (const CUresult e = refuse_unsafe_call()) return e;
   Context* owner = found->second.context;
   wait_for_context(*owner);
-  if (state().allocations.count(reinterpret_cast<CUdeviceptr>(pointer))) remove_allocation(reinterpret_cast<CUdeviceptr>(pointer));
+  if (state().allocations.count(reinterpret_cast<CUdeviceptr>(pointer)))
+    remove_allocation(reinterpret_cast<CUdeviceptr>(pointer));
   return root_of(*owner).error;
 }
 
@@ -100,7 +103,9 @@ using namespace gpupool::sim;
 CUresult cuMemAllocManaged(CUdeviceptr* out, size_t bytes, unsigned flags) {
   return enter(Symbol::cuMemAllocManaged, allocate_managed, out, bytes, flags);
 }
-CUresult cuMemAllocHost_v2(void** out, size_t bytes) { return enter(Symbol::cuMemAllocHost_v2, allocate_host, out, bytes); }
+CUresult cuMemAllocHost_v2(void** out, size_t bytes) {
+  return enter(Symbol::cuMemAllocHost_v2, allocate_host, out, bytes);
+}
 CUresult cuMemHostAlloc(void** out, size_t bytes, unsigned flags) {
   return enter(Symbol::cuMemHostAlloc, allocate_host_with_flags, out, bytes, flags);
 }

@@ -1,6 +1,6 @@
-// Legacy IPC. A handle names the process, the file behind its card's arena, and the block; opening it maps the block's pages
-// of that file. An interior address silently names the base of its allocation, and the last 8 bytes of a handle are neither
-// written nor read, as measured. Events between processes are not simulated.
+// Legacy IPC. A handle names the process, the file behind its card's arena, and the block; opening it maps the block's
+// pages of that file. An interior address silently names the base of its allocation, and the last 8 bytes of a handle
+// are neither written nor read, as measured. Events between processes are not simulated.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -55,7 +55,8 @@ CUresult open_handle(CUdeviceptr* out, CUipcMemHandle handle, unsigned flags) {
   if (const CUresult e = current_context(context)) return e;
   HandleContent content;
   std::memcpy(&content, &handle, sizeof content);
-  if (!out || content.magic != kMagic || flags & ~unsigned{CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS}) return CUDA_ERROR_INVALID_VALUE;
+  if (!out || content.magic != kMagic || flags & ~unsigned{CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS})
+    return CUDA_ERROR_INVALID_VALUE;
   // A process cannot open its own handle.
   if (content.process == getpid()) return CUDA_ERROR_INVALID_CONTEXT;
   char path[48];
@@ -64,7 +65,8 @@ CUresult open_handle(CUdeviceptr* out, CUipcMemHandle handle, unsigned flags) {
   if (file < 0) return CUDA_ERROR_INVALID_VALUE;
   const uint64_t skip = content.offset % kPage;
   const uint64_t bytes = (skip + content.size + kPage - 1) / kPage * kPage;
-  void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, static_cast<off_t>(content.offset - skip));
+  void* pages =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, static_cast<off_t>(content.offset - skip));
   close(file);
   if (pages == MAP_FAILED) return CUDA_ERROR_MAP_FAILED;
   *out = reinterpret_cast<CUdeviceptr>(pages) + skip;
@@ -97,7 +99,9 @@ void unmap_imported(const Allocation& allocation) {
 
 using namespace gpupool::sim;
 
-CUresult cuIpcGetMemHandle(CUipcMemHandle* out, CUdeviceptr address) { return enter(Symbol::cuIpcGetMemHandle, get_handle, out, address); }
+CUresult cuIpcGetMemHandle(CUipcMemHandle* out, CUdeviceptr address) {
+  return enter(Symbol::cuIpcGetMemHandle, get_handle, out, address);
+}
 CUresult cuIpcOpenMemHandle(CUdeviceptr* out, CUipcMemHandle handle, unsigned flags) {
   return enter(Symbol::cuIpcOpenMemHandle, open_handle, out, handle, flags);
 }
@@ -105,7 +109,9 @@ CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* out, CUipcMemHandle handle, unsigned
   return enter(Symbol::cuIpcOpenMemHandle_v2, open_handle, out, handle, flags);
 }
 CUresult cuIpcCloseMemHandle(CUdeviceptr address) { return enter(Symbol::cuIpcCloseMemHandle, close_handle, address); }
-CUresult cuIpcGetEventHandle(CUipcEventHandle* out, CUevent event) { return enter(Symbol::cuIpcGetEventHandle, get_event, out, event); }
+CUresult cuIpcGetEventHandle(CUipcEventHandle* out, CUevent event) {
+  return enter(Symbol::cuIpcGetEventHandle, get_event, out, event);
+}
 CUresult cuIpcOpenEventHandle(CUevent* out, CUipcEventHandle handle) {
   return enter(Symbol::cuIpcOpenEventHandle, open_event, out, handle);
 }

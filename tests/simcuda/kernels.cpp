@@ -45,7 +45,9 @@ Work prepare_check(void** p) {
   const auto seed = parameter<uint32_t>(p, 2);
   const auto count = parameter<CUdeviceptr>(p, 3);
   Work work;
-  work.accesses = {{at, bytes, Touch::kRead, true}, {count, sizeof(uint32_t), Touch::kRead, true}, {count, sizeof(uint32_t), Touch::kWrite, true}};
+  work.accesses = {{at, bytes, Touch::kRead, true},
+                   {count, sizeof(uint32_t), Touch::kRead, true},
+                   {count, sizeof(uint32_t), Touch::kWrite, true}};
   work.run = [=] {
     const auto* cells = reinterpret_cast<const uint8_t*>(at);
     uint32_t wrong = 0;
@@ -140,14 +142,17 @@ CUresult load_module(CUmodule* out, const void* image) {
   return image ? load(reinterpret_cast<void**>(out)) : CUDA_ERROR_INVALID_VALUE;
 }
 CUresult load_module_file(CUmodule* out, const char* name) { return load_module(out, name); }
-CUresult load_module_ex(CUmodule* out, const void* image, unsigned, CUjit_option*, void**) { return load_module(out, image); }
+CUresult load_module_ex(CUmodule* out, const void* image, unsigned, CUjit_option*, void**) {
+  return load_module(out, image);
+}
 CUresult unload_module(CUmodule module) { return unload(module); }
 
-CUresult load_library(CUlibrary* out, const void* image, CUjit_option*, void**, unsigned, CUlibraryOption*, void**, unsigned) {
+CUresult load_library(CUlibrary* out, const void* image, CUjit_option*, void**, unsigned, CUlibraryOption*, void**,
+                      unsigned) {
   return image ? load(reinterpret_cast<void**>(out)) : CUDA_ERROR_INVALID_VALUE;
 }
-CUresult load_library_file(CUlibrary* out, const char* name, CUjit_option* a, void** b, unsigned c, CUlibraryOption* d, void** e,
-                           unsigned f) {
+CUresult load_library_file(CUlibrary* out, const char* name, CUjit_option* a, void** b, unsigned c, CUlibraryOption* d,
+                           void** e, unsigned f) {
   return load_library(out, name, a, b, c, d, e, f);
 }
 CUresult unload_library(CUlibrary library) { return unload(library); }
@@ -159,8 +164,12 @@ CUresult get(void** out, void* image, const char* name) {
   return *out ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
-CUresult get_function(CUfunction* out, CUmodule module, const char* name) { return get(reinterpret_cast<void**>(out), module, name); }
-CUresult get_kernel(CUkernel* out, CUlibrary library, const char* name) { return get(reinterpret_cast<void**>(out), library, name); }
+CUresult get_function(CUfunction* out, CUmodule module, const char* name) {
+  return get(reinterpret_cast<void**>(out), module, name);
+}
+CUresult get_kernel(CUkernel* out, CUlibrary library, const char* name) {
+  return get(reinterpret_cast<void**>(out), library, name);
+}
 
 CUresult kernel_function(CUfunction* out, CUkernel kernel) {
   if (!out || !as_kernel(kernel)) return CUDA_ERROR_INVALID_HANDLE;
@@ -174,7 +183,9 @@ CUresult library_module(CUmodule* out, CUlibrary library) {
   return CUDA_SUCCESS;
 }
 
-CUresult loading_mode(CUmoduleLoadingMode* out) { return out ? (*out = CU_MODULE_LAZY_LOADING, CUDA_SUCCESS) : CUDA_ERROR_INVALID_VALUE; }
+CUresult loading_mode(CUmoduleLoadingMode* out) {
+  return out ? (*out = CU_MODULE_LAZY_LOADING, CUDA_SUCCESS) : CUDA_ERROR_INVALID_VALUE;
+}
 
 CUresult function_attribute(int* out, CUfunction_attribute attribute, CUfunction function) {
   if (!out || !as_kernel(function)) return CUDA_ERROR_INVALID_HANDLE;
@@ -221,59 +232,75 @@ CUresult launch_ex(const CUlaunchConfig* config, CUfunction function, void** par
 
 using namespace gpupool::sim;
 
-CUresult cuModuleLoad(CUmodule* out, const char* name) { return enter(Symbol::cuModuleLoad, load_module_file, out, name); }
-CUresult cuModuleLoadData(CUmodule* out, const void* image) { return enter(Symbol::cuModuleLoadData, load_module, out, image); }
+CUresult cuModuleLoad(CUmodule* out, const char* name) {
+  return enter(Symbol::cuModuleLoad, load_module_file, out, name);
+}
+CUresult cuModuleLoadData(CUmodule* out, const void* image) {
+  return enter(Symbol::cuModuleLoadData, load_module, out, image);
+}
 CUresult cuModuleLoadDataEx(CUmodule* out, const void* image, unsigned count, CUjit_option* options, void** values) {
   return enter(Symbol::cuModuleLoadDataEx, load_module_ex, out, image, count, options, values);
 }
-CUresult cuModuleLoadFatBinary(CUmodule* out, const void* image) { return enter(Symbol::cuModuleLoadFatBinary, load_module, out, image); }
+CUresult cuModuleLoadFatBinary(CUmodule* out, const void* image) {
+  return enter(Symbol::cuModuleLoadFatBinary, load_module, out, image);
+}
 CUresult cuModuleUnload(CUmodule module) { return enter(Symbol::cuModuleUnload, unload_module, module); }
 CUresult cuModuleGetFunction(CUfunction* out, CUmodule module, const char* name) {
   return enter(Symbol::cuModuleGetFunction, get_function, out, module, name);
 }
-CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode* out) { return enter(Symbol::cuModuleGetLoadingMode, loading_mode, out); }
-CUresult cuLibraryLoadData(CUlibrary* out, const void* image, CUjit_option* a, void** b, unsigned c, CUlibraryOption* d, void** e,
-                           unsigned f) {
+CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode* out) {
+  return enter(Symbol::cuModuleGetLoadingMode, loading_mode, out);
+}
+CUresult cuLibraryLoadData(CUlibrary* out, const void* image, CUjit_option* a, void** b, unsigned c, CUlibraryOption* d,
+                           void** e, unsigned f) {
   return enter(Symbol::cuLibraryLoadData, load_library, out, image, a, b, c, d, e, f);
 }
-CUresult cuLibraryLoadFromFile(CUlibrary* out, const char* name, CUjit_option* a, void** b, unsigned c, CUlibraryOption* d, void** e,
-                               unsigned f) {
+CUresult cuLibraryLoadFromFile(CUlibrary* out, const char* name, CUjit_option* a, void** b, unsigned c,
+                               CUlibraryOption* d, void** e, unsigned f) {
   return enter(Symbol::cuLibraryLoadFromFile, load_library_file, out, name, a, b, c, d, e, f);
 }
 CUresult cuLibraryUnload(CUlibrary library) { return enter(Symbol::cuLibraryUnload, unload_library, library); }
 CUresult cuLibraryGetKernel(CUkernel* out, CUlibrary library, const char* name) {
   return enter(Symbol::cuLibraryGetKernel, get_kernel, out, library, name);
 }
-CUresult cuLibraryGetModule(CUmodule* out, CUlibrary library) { return enter(Symbol::cuLibraryGetModule, library_module, out, library); }
-CUresult cuKernelGetFunction(CUfunction* out, CUkernel kernel) { return enter(Symbol::cuKernelGetFunction, kernel_function, out, kernel); }
+CUresult cuLibraryGetModule(CUmodule* out, CUlibrary library) {
+  return enter(Symbol::cuLibraryGetModule, library_module, out, library);
+}
+CUresult cuKernelGetFunction(CUfunction* out, CUkernel kernel) {
+  return enter(Symbol::cuKernelGetFunction, kernel_function, out, kernel);
+}
 CUresult cuFuncGetAttribute(int* out, CUfunction_attribute a, CUfunction f) {
   return enter(Symbol::cuFuncGetAttribute, function_attribute, out, a, f);
 }
 CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute a, int value) {
   return enter(Symbol::cuFuncSetAttribute, set_function_attribute, f, a, value);
 }
-CUresult cuFuncGetModule(CUmodule* out, CUfunction f) { return enter(Symbol::cuFuncGetModule, function_module, out, f); }
+CUresult cuFuncGetModule(CUmodule* out, CUfunction f) {
+  return enter(Symbol::cuFuncGetModule, function_module, out, f);
+}
 CUresult cuFuncGetName(const char** out, CUfunction f) { return enter(Symbol::cuFuncGetName, function_name, out, f); }
 CUresult cuFuncLoad(CUfunction f) { return enter(Symbol::cuFuncLoad, load_function, f); }
 CUresult cuLaunchKernel(CUfunction f, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream s,
                         void** parameters, void**) {
   return enter(Symbol::cuLaunchKernel, launch, f, legacy(s), parameters);
 }
-CUresult cuLaunchKernel_ptsz(CUfunction f, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream s,
-                             void** parameters, void**) {
+CUresult cuLaunchKernel_ptsz(CUfunction f, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                             CUstream s, void** parameters, void**) {
   return enter(Symbol::cuLaunchKernel_ptsz, launch, f, per_thread(s), parameters);
 }
 CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction f, void** parameters, void** extra) {
-  return enter(Symbol::cuLaunchKernelEx, launch_ex, config, f, parameters, extra, legacy(config ? config->hStream : nullptr));
+  return enter(Symbol::cuLaunchKernelEx, launch_ex, config, f, parameters, extra,
+               legacy(config ? config->hStream : nullptr));
 }
 CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig* config, CUfunction f, void** parameters, void** extra) {
-  return enter(Symbol::cuLaunchKernelEx_ptsz, launch_ex, config, f, parameters, extra, per_thread(config ? config->hStream : nullptr));
+  return enter(Symbol::cuLaunchKernelEx_ptsz, launch_ex, config, f, parameters, extra,
+               per_thread(config ? config->hStream : nullptr));
 }
-CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream s,
-                                   void** parameters) {
+CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                   CUstream s, void** parameters) {
   return enter(Symbol::cuLaunchCooperativeKernel, launch, f, legacy(s), parameters);
 }
-CUresult cuLaunchCooperativeKernel_ptsz(CUfunction f, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                                        CUstream s, void** parameters) {
+CUresult cuLaunchCooperativeKernel_ptsz(CUfunction f, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                        unsigned, CUstream s, void** parameters) {
   return enter(Symbol::cuLaunchCooperativeKernel_ptsz, launch, f, per_thread(s), parameters);
 }

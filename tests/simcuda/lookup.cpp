@@ -1,5 +1,5 @@
-// cuGetProcAddress: the newest function of a base name that the asked version and the simulated driver know. All addresses are
-// taken inside this library, so a preload that exports the same names does not get in between.
+// cuGetProcAddress: the newest function of a base name that the asked version and the simulated driver know. All
+// addresses are taken inside this library, so a preload that exports the same names does not get in between.
 #include <cstring>
 
 #include "tests/simcuda/call.h"
@@ -65,7 +65,9 @@ CUresult get(const char* base, void** out, int version, cuuint64_t flags, CUdriv
   return found.function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
-CUresult get_v1(const char* base, void** out, int version, cuuint64_t flags) { return get(base, out, version, flags, nullptr); }
+CUresult get_v1(const char* base, void** out, int version, cuuint64_t flags) {
+  return get(base, out, version, flags, nullptr);
+}
 
 CUresult export_table(const void** out, const CUuuid*) {
   if (out) *out = nullptr;
@@ -80,7 +82,10 @@ using namespace gpupool::sim;
 CUresult cuGetProcAddress(const char* base, void** out, int version, cuuint64_t flags) {
   return enter_before_init(Symbol::cuGetProcAddress, get_v1, base, out, version, flags);
 }
-CUresult cuGetProcAddress_v2(const char* base, void** out, int version, cuuint64_t flags, CUdriverProcAddressQueryResult* status) {
+CUresult cuGetProcAddress_v2(const char* base, void** out, int version, cuuint64_t flags,
+                             CUdriverProcAddressQueryResult* status) {
   return enter_before_init(Symbol::cuGetProcAddress_v2, get, base, out, version, flags, status);
 }
-CUresult cuGetExportTable(const void** out, const CUuuid* id) { return enter_before_init(Symbol::cuGetExportTable, export_table, out, id); }
+CUresult cuGetExportTable(const void** out, const CUuuid* id) {
+  return enter_before_init(Symbol::cuGetExportTable, export_table, out, id);
+}

@@ -1,5 +1,5 @@
-// cuMemAlloc and cuMemFree, arrays (accounting only), and what the card says of itself. A free waits for all work of the
-// context, as measured.
+// cuMemAlloc and cuMemFree, arrays (accounting only), and what the card says of itself. A free waits for all work of
+// the context, as measured.
 #include "tests/simcuda/memory.h"
 
 #include <unordered_map>
@@ -41,7 +41,8 @@ CUresult release(CUdeviceptr address) {
   const auto found = state().allocations.find(address);
   if (found == state().allocations.end()) return CUDA_ERROR_INVALID_VALUE;
   const MemoryKind kind = found->second.kind;
-  if (kind == MemoryKind::kHost || kind == MemoryKind::kRegistered || kind == MemoryKind::kImported) return CUDA_ERROR_INVALID_VALUE;
+  if (kind == MemoryKind::kHost || kind == MemoryKind::kRegistered || kind == MemoryKind::kImported)
+    return CUDA_ERROR_INVALID_VALUE;
   if (const CUresult e = refuse_unsafe_call()) return e;
   Context* owner = found->second.context ? found->second.context : current;
   wait_for_context(*owner);
@@ -91,11 +92,14 @@ std::unordered_map<void*, Array>& arrays() {
 uint64_t format_bytes(CUarray_format format) {
   switch (format) {
     case CU_AD_FORMAT_UNSIGNED_INT8:
-    case CU_AD_FORMAT_SIGNED_INT8: return 1;
+    case CU_AD_FORMAT_SIGNED_INT8:
+      return 1;
     case CU_AD_FORMAT_UNSIGNED_INT16:
     case CU_AD_FORMAT_SIGNED_INT16:
-    case CU_AD_FORMAT_HALF: return 2;
-    default: return 4;
+    case CU_AD_FORMAT_HALF:
+      return 2;
+    default:
+      return 4;
   }
 }
 
@@ -116,15 +120,19 @@ CUresult create_array(CUarray* out, const CUDA_ARRAY_DESCRIPTOR* d) {
   return make_array(reinterpret_cast<void**>(out), d->Width * (d->Height ? d->Height : 1), d->Format, d->NumChannels);
 }
 
-uint64_t elements(const CUDA_ARRAY3D_DESCRIPTOR& d) { return d.Width * (d.Height ? d.Height : 1) * (d.Depth ? d.Depth : 1); }
+uint64_t elements(const CUDA_ARRAY3D_DESCRIPTOR& d) {
+  return d.Width * (d.Height ? d.Height : 1) * (d.Depth ? d.Depth : 1);
+}
 
 CUresult create_array_3d(CUarray* out, const CUDA_ARRAY3D_DESCRIPTOR* d) {
-  return d ? make_array(reinterpret_cast<void**>(out), elements(*d), d->Format, d->NumChannels) : CUDA_ERROR_INVALID_VALUE;
+  return d ? make_array(reinterpret_cast<void**>(out), elements(*d), d->Format, d->NumChannels)
+           : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult create_mipmapped(CUmipmappedArray* out, const CUDA_ARRAY3D_DESCRIPTOR* d, unsigned) {
   // All levels together are at most twice the first.
-  return d ? make_array(reinterpret_cast<void**>(out), 2 * elements(*d), d->Format, d->NumChannels) : CUDA_ERROR_INVALID_VALUE;
+  return d ? make_array(reinterpret_cast<void**>(out), 2 * elements(*d), d->Format, d->NumChannels)
+           : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult drop_array(void* array) {
@@ -181,7 +189,9 @@ void remove_allocation(CUdeviceptr start) {
       state().regions.erase(start);
       state().devices[static_cast<size_t>(gone.device)]->arena.release(start, gone.size);
       break;
-    case MemoryKind::kPooled: return_to_pool(gone); break;
+    case MemoryKind::kPooled:
+      return_to_pool(gone);
+      break;
     case MemoryKind::kManaged:
     case MemoryKind::kHost:
       state().regions.erase(start);
@@ -191,8 +201,11 @@ void remove_allocation(CUdeviceptr start) {
       state().regions.erase(start);
       unmap_imported(gone);
       break;
-    case MemoryKind::kRegistered: state().regions.erase(start); break;
-    case MemoryKind::kGraph: break;  // the graph keeps it
+    case MemoryKind::kRegistered:
+      state().regions.erase(start);
+      break;
+    case MemoryKind::kGraph:
+      break;  // the graph keeps it
   }
 }
 
@@ -218,7 +231,9 @@ CUresult cuMemGetInfo_v2(size_t* free, size_t* total) { return enter(Symbol::cuM
 CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* size, CUdeviceptr address) {
   return enter(Symbol::cuMemGetAddressRange_v2, get_address_range, base, size, address);
 }
-CUresult cuArrayCreate_v2(CUarray* out, const CUDA_ARRAY_DESCRIPTOR* d) { return enter(Symbol::cuArrayCreate_v2, create_array, out, d); }
+CUresult cuArrayCreate_v2(CUarray* out, const CUDA_ARRAY_DESCRIPTOR* d) {
+  return enter(Symbol::cuArrayCreate_v2, create_array, out, d);
+}
 CUresult cuArray3DCreate_v2(CUarray* out, const CUDA_ARRAY3D_DESCRIPTOR* d) {
   return enter(Symbol::cuArray3DCreate_v2, create_array_3d, out, d);
 }
@@ -226,7 +241,9 @@ CUresult cuArrayDestroy(CUarray array) { return enter(Symbol::cuArrayDestroy, de
 CUresult cuMipmappedArrayCreate(CUmipmappedArray* out, const CUDA_ARRAY3D_DESCRIPTOR* d, unsigned levels) {
   return enter(Symbol::cuMipmappedArrayCreate, create_mipmapped, out, d, levels);
 }
-CUresult cuMipmappedArrayDestroy(CUmipmappedArray array) { return enter(Symbol::cuMipmappedArrayDestroy, destroy_mipmapped, array); }
+CUresult cuMipmappedArrayDestroy(CUmipmappedArray array) {
+  return enter(Symbol::cuMipmappedArrayDestroy, destroy_mipmapped, array);
+}
 CUresult cuMemAdvise_v2(CUdeviceptr at, size_t size, CUmem_advise advice, CUmemLocation where) {
   return enter(Symbol::cuMemAdvise_v2, advise, at, size, advice, where);
 }

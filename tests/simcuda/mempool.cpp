@@ -1,5 +1,6 @@
-// Allocation from the driver's pools. A block freed on a stream is reused at once by the same stream, and by others after the
-// stream has come to the free; if memory is short, another stream is made to wait for it (when the pool allows that).
+// Allocation from the driver's pools. A block freed on a stream is reused at once by the same stream, and by others
+// after the stream has come to the free; if memory is short, another stream is made to wait for it (when the pool
+// allows that).
 #include "tests/simcuda/mempool.h"
 
 #include <algorithm>
@@ -24,7 +25,8 @@ void settle(CUmemoryPool pool) {
   });
 }
 
-std::optional<CUdeviceptr> take_pending(CUmemoryPool pool, uint64_t size, Stream& stream, OpRef& behind, bool any_stream) {
+std::optional<CUdeviceptr> take_pending(CUmemoryPool pool, uint64_t size, Stream& stream, OpRef& behind,
+                                        bool any_stream) {
   for (auto block = pool->pending.begin(); block != pool->pending.end(); ++block) {
     if (block->size < size || (block->stream != stream.id && !any_stream)) continue;
     const CUdeviceptr start = block->start;
@@ -104,7 +106,9 @@ CUresult allocate(CUdeviceptr* out, size_t bytes, CUmemoryPool pool, CUstream ha
   return CUDA_SUCCESS;
 }
 
-CUresult allocate_from_current(CUdeviceptr* out, size_t bytes, CUstream handle) { return allocate(out, bytes, nullptr, handle); }
+CUresult allocate_from_current(CUdeviceptr* out, size_t bytes, CUstream handle) {
+  return allocate(out, bytes, nullptr, handle);
+}
 
 CUresult allocate_from_pool(CUdeviceptr* out, size_t bytes, CUmemoryPool pool, CUstream handle) {
   return pool ? allocate(out, bytes, pool, handle) : CUDA_ERROR_INVALID_VALUE;
@@ -148,7 +152,7 @@ void trim_pool(CUmemoryPool pool, uint64_t keep) {
   settle(pool);
   for (auto segment = pool->segments.begin(); segment != pool->segments.end();) {
     const auto [start, size] = *segment;
-    if (pool->reserved < keep + size || !pool->free.is_free(start, size)) {
+    if (pool->reserved < keep || pool->reserved - keep < size || !pool->free.is_free(start, size)) {
       ++segment;
       continue;
     }
@@ -219,7 +223,9 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr* out, size_t bytes, CUmemoryPool po
 CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr* out, size_t bytes, CUmemoryPool pool, CUstream s) {
   return enter(Symbol::cuMemAllocFromPoolAsync_ptsz, allocate_from_pool, out, bytes, pool, per_thread(s));
 }
-CUresult cuMemFreeAsync(CUdeviceptr address, CUstream s) { return enter(Symbol::cuMemFreeAsync, release, address, legacy(s)); }
+CUresult cuMemFreeAsync(CUdeviceptr address, CUstream s) {
+  return enter(Symbol::cuMemFreeAsync, release, address, legacy(s));
+}
 CUresult cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream s) {
   return enter(Symbol::cuMemFreeAsync_ptsz, release, address, per_thread(s));
 }

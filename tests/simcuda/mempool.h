@@ -39,7 +39,7 @@ struct CUmemPoolHandle_st {
   uint64_t used = 0;
   uint64_t used_high = 0;
   bool destroyed = false;
-  std::set<int> devices;  // that may touch its memory
+  std::set<int> devices;                     // that may touch its memory
   std::map<CUdeviceptr, uint64_t> segments;  // taken from the card: start -> size
   gpupool::sim::RangeAllocator free;
   // Freed on a stream that has not come to the free yet.

@@ -41,15 +41,24 @@ CUresult get_attribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* v
   const auto flag = [value](int v) { return std::memcpy(value, &v, sizeof v), CUDA_SUCCESS; };
   const auto bytes = [value](cuuint64_t v) { return std::memcpy(value, &v, sizeof v), CUDA_SUCCESS; };
   switch (static_cast<int>(attribute)) {
-    case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES: return flag(pool->reuse_event_dependencies);
-    case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC: return flag(pool->reuse_opportunistic);
-    case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES: return flag(pool->reuse_internal_dependencies);
-    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD: return bytes(pool->release_threshold);
-    case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT: return bytes(pool->reserved);
-    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH: return bytes(pool->reserved_high);
-    case CU_MEMPOOL_ATTR_USED_MEM_CURRENT: return bytes(pool->used);
-    case CU_MEMPOOL_ATTR_USED_MEM_HIGH: return bytes(pool->used_high);
-    default: return CUDA_ERROR_INVALID_VALUE;
+    case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
+      return flag(pool->reuse_event_dependencies);
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
+      return flag(pool->reuse_opportunistic);
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
+      return flag(pool->reuse_internal_dependencies);
+    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+      return bytes(pool->release_threshold);
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+      return bytes(pool->reserved);
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+      return bytes(pool->reserved_high);
+    case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
+      return bytes(pool->used);
+    case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+      return bytes(pool->used_high);
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
   }
 }
 
@@ -61,10 +70,18 @@ CUresult set_attribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* v
   std::memcpy(&flag, value, sizeof flag);
   const auto read_bytes = [&] { return std::memcpy(&bytes, value, sizeof bytes), bytes; };
   switch (static_cast<int>(attribute)) {
-    case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES: pool->reuse_event_dependencies = flag; break;
-    case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC: pool->reuse_opportunistic = flag; break;
-    case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES: pool->reuse_internal_dependencies = flag; break;
-    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD: pool->release_threshold = read_bytes(); break;
+    case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
+      pool->reuse_event_dependencies = flag;
+      break;
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
+      pool->reuse_opportunistic = flag;
+      break;
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
+      pool->reuse_internal_dependencies = flag;
+      break;
+    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+      pool->release_threshold = read_bytes();
+      break;
     // High marks can only be reset.
     case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
       if (read_bytes() != 0) return CUDA_ERROR_INVALID_VALUE;
@@ -74,7 +91,8 @@ CUresult set_attribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* v
       if (read_bytes() != 0) return CUDA_ERROR_INVALID_VALUE;
       pool->used_high = pool->used;
       break;
-    default: return CUDA_ERROR_INVALID_VALUE;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
   }
   return CUDA_SUCCESS;
 }
@@ -147,8 +165,12 @@ CUresult set_current_at(CUmemLocation* location, CUmemAllocationType type, CUmem
 }
 
 // Pools between processes are not simulated.
-CUresult export_pool(void*, CUmemoryPool, CUmemAllocationHandleType, unsigned long long) { return CUDA_ERROR_NOT_SUPPORTED; }
-CUresult import_pool(CUmemoryPool*, void*, CUmemAllocationHandleType, unsigned long long) { return CUDA_ERROR_NOT_SUPPORTED; }
+CUresult export_pool(void*, CUmemoryPool, CUmemAllocationHandleType, unsigned long long) {
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+CUresult import_pool(CUmemoryPool*, void*, CUmemAllocationHandleType, unsigned long long) {
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
 CUresult export_pointer(CUmemPoolPtrExportData*, CUdeviceptr) { return CUDA_ERROR_INVALID_VALUE; }
 CUresult import_pointer(CUdeviceptr*, CUmemoryPool, CUmemPoolPtrExportData*) { return CUDA_ERROR_NOT_SUPPORTED; }
 
@@ -179,7 +201,9 @@ CUresult graph_trim(CUdevice ordinal) {
 
 using namespace gpupool::sim;
 
-CUresult cuMemPoolCreate(CUmemoryPool* out, const CUmemPoolProps* props) { return enter(Symbol::cuMemPoolCreate, create, out, props); }
+CUresult cuMemPoolCreate(CUmemoryPool* out, const CUmemPoolProps* props) {
+  return enter(Symbol::cuMemPoolCreate, create, out, props);
+}
 CUresult cuMemPoolDestroy(CUmemoryPool pool) { return enter(Symbol::cuMemPoolDestroy, destroy, pool); }
 CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep) { return enter(Symbol::cuMemPoolTrimTo, trim_to, pool, keep); }
 CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute a, void* value) {
@@ -194,7 +218,8 @@ CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc* d, size_t 
 CUresult cuMemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool pool, CUmemLocation* location) {
   return enter(Symbol::cuMemPoolGetAccess, get_access, flags, pool, location);
 }
-CUresult cuMemPoolExportToShareableHandle(void* out, CUmemoryPool pool, CUmemAllocationHandleType type, unsigned long long flags) {
+CUresult cuMemPoolExportToShareableHandle(void* out, CUmemoryPool pool, CUmemAllocationHandleType type,
+                                          unsigned long long flags) {
   return enter(Symbol::cuMemPoolExportToShareableHandle, export_pool, out, pool, type, flags);
 }
 CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool* out, void* handle, CUmemAllocationHandleType type,
@@ -207,9 +232,15 @@ CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData* out, CUdeviceptr address
 CUresult cuMemPoolImportPointer(CUdeviceptr* out, CUmemoryPool pool, CUmemPoolPtrExportData* data) {
   return enter(Symbol::cuMemPoolImportPointer, import_pointer, out, pool, data);
 }
-CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* out, CUdevice d) { return enter(Symbol::cuDeviceGetDefaultMemPool, get_default, out, d); }
-CUresult cuDeviceGetMemPool(CUmemoryPool* out, CUdevice d) { return enter(Symbol::cuDeviceGetMemPool, get_current, out, d); }
-CUresult cuDeviceSetMemPool(CUdevice d, CUmemoryPool pool) { return enter(Symbol::cuDeviceSetMemPool, set_current, d, pool); }
+CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* out, CUdevice d) {
+  return enter(Symbol::cuDeviceGetDefaultMemPool, get_default, out, d);
+}
+CUresult cuDeviceGetMemPool(CUmemoryPool* out, CUdevice d) {
+  return enter(Symbol::cuDeviceGetMemPool, get_current, out, d);
+}
+CUresult cuDeviceSetMemPool(CUdevice d, CUmemoryPool pool) {
+  return enter(Symbol::cuDeviceSetMemPool, set_current, d, pool);
+}
 CUresult cuMemGetDefaultMemPool(CUmemoryPool* out, CUmemLocation* location, CUmemAllocationType type) {
   return enter(Symbol::cuMemGetDefaultMemPool, get_default_at, out, location, type);
 }

@@ -67,30 +67,51 @@ CUresult put(void* out, T value) {
 
 CUresult answer(void* out, CUpointer_attribute attribute, CUdeviceptr address, const Facts& f) {
   switch (static_cast<int>(attribute)) {
-    case CU_POINTER_ATTRIBUTE_CONTEXT: return put<CUcontext>(out, f.context);
-    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE: return put<unsigned>(out, f.is_device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST);
-    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: return put<CUdeviceptr>(out, address);
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+      return put<CUcontext>(out, f.context);
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+      return put<unsigned>(out, f.is_device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST);
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+      return put<CUdeviceptr>(out, address);
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
       if (f.is_device && !f.is_managed) return CUDA_ERROR_INVALID_VALUE;
       return put<void*>(out, reinterpret_cast<void*>(address));
-    case CU_POINTER_ATTRIBUTE_P2P_TOKENS: return f.is_vmm || !f.is_device ? CUDA_ERROR_INVALID_VALUE : put<cuuint64_t>(out, f.buffer_id);
-    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: return put<unsigned>(out, f.sync_memops);
-    case CU_POINTER_ATTRIBUTE_BUFFER_ID: return put<unsigned long long>(out, f.buffer_id);
-    case CU_POINTER_ATTRIBUTE_IS_MANAGED: return put<unsigned>(out, f.is_managed);
-    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: return put<int>(out, f.device);
-    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE: return put<unsigned>(out, f.legacy_ipc);
-    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: return put<CUdeviceptr>(out, f.range_start);
-    case CU_POINTER_ATTRIBUTE_RANGE_SIZE: return put<size_t>(out, f.range_size);
-    case CU_POINTER_ATTRIBUTE_MAPPED: return put<unsigned>(out, 1);
-    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES: return put<unsigned long long>(out, 0);
-    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE: return put<unsigned>(out, f.rdma);
-    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS: return put<unsigned>(out, CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE);
-    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE: return put<CUmemoryPool>(out, f.pool);
-    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE: return put<size_t>(out, f.mapping_size);
-    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR: return put<CUdeviceptr>(out, f.mapping_start);
-    case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID: return put<unsigned long long>(out, f.buffer_id);
-    case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE: return put<unsigned>(out, f.legacy_ipc);
-    default: return CUDA_ERROR_INVALID_VALUE;
+    case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
+      return f.is_vmm || !f.is_device ? CUDA_ERROR_INVALID_VALUE : put<cuuint64_t>(out, f.buffer_id);
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+      return put<unsigned>(out, f.sync_memops);
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+      return put<unsigned long long>(out, f.buffer_id);
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+      return put<unsigned>(out, f.is_managed);
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+      return put<int>(out, f.device);
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+      return put<unsigned>(out, f.legacy_ipc);
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+      return put<CUdeviceptr>(out, f.range_start);
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+      return put<size_t>(out, f.range_size);
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+      return put<unsigned>(out, 1);
+    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+      return put<unsigned long long>(out, 0);
+    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+      return put<unsigned>(out, f.rdma);
+    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+      return put<unsigned>(out, CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE);
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+      return put<CUmemoryPool>(out, f.pool);
+    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
+      return put<size_t>(out, f.mapping_size);
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+      return put<CUdeviceptr>(out, f.mapping_start);
+    case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
+      return put<unsigned long long>(out, f.buffer_id);
+    case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
+      return put<unsigned>(out, f.legacy_ipc);
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
   }
 }
 
@@ -112,8 +133,10 @@ size_t size_of(CUpointer_attribute attribute) {
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
     case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
     case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
-    case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID: return 8;
-    default: return 4;
+    case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
+      return 8;
+    default:
+      return 4;
   }
 }
 

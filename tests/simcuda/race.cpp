@@ -8,7 +8,8 @@ namespace {
 
 bool writes_to(const Op& writer, const Access& read) {
   return std::any_of(writer.work.accesses.begin(), writer.work.accesses.end(), [&](const Access& access) {
-    return access.touch == Touch::kWrite && access.start < read.start + read.size && read.start < access.start + access.size;
+    return access.touch == Touch::kWrite && access.start < read.start + read.size &&
+           read.start < access.start + access.size;
   });
 }
 

@@ -1,5 +1,5 @@
-// Best fit over one range of numbers: hands out and takes back [start, start + size), joins neighbours at once. Knows nothing
-// of memory. Used for the cards' address ranges and inside driver pools; guarded by the big lock.
+// Best fit over one range of numbers: hands out and takes back [start, start + size), joins neighbours at once. Knows
+// nothing of memory. Used for the cards' address ranges and inside driver pools; guarded by the big lock.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// See scheduler.h. Who executes: whichever thread waits. Operations run under the big lock, except host functions of the
-// program, which run without it and are marked `running` meanwhile.
+// See scheduler.h. Who executes: whichever thread waits. Operations run under the big lock, except host functions of
+// the program, which run without it and are marked `running` meanwhile.
 #include "tests/simcuda/scheduler.h"
 
 #include <dirent.h>
@@ -17,9 +17,9 @@
 namespace gpupool::sim {
 namespace {
 
-constexpr size_t kQueueLimit = 1024;      // a submission to a longer queue makes room first, as launch queues do
-constexpr uint64_t kTicksPerTurn = 64;    // others may run between two turns of a long kernel
-constexpr unsigned kPatience = 2;         // queries that are answered "not ready" before the device gets on
+constexpr size_t kQueueLimit = 1024;    // a submission to a longer queue makes room first, as launch queues do
+constexpr uint64_t kTicksPerTurn = 64;  // others may run between two turns of a long kernel
+constexpr unsigned kPatience = 2;       // queries that are answered "not ready" before the device gets on
 
 struct Clock {
   Schedule schedule = settings().schedule;
@@ -73,7 +73,8 @@ void run_work(Op& op) {
   if (root.error != CUDA_SUCCESS) return;
   for (const Access& access : op.work.accesses) {
     if (!access.is_device || access.size == 0) continue;
-    if (reachable(access.start, access.size, root.device->ordinal, op.work.checks_peer_access ? &root : nullptr)) continue;
+    if (reachable(access.start, access.size, root.device->ordinal, op.work.checks_peer_access ? &root : nullptr))
+      continue;
     std::fprintf(stderr, "simcuda: illegal address: %s touches 0x%llx + %llu on device %d\n", op.work.name,
                  static_cast<unsigned long long>(access.start), static_cast<unsigned long long>(access.size),
                  root.device->ordinal);
@@ -98,13 +99,18 @@ bool writes(const Op& op) {
 
 // Late: writes before reads, the newest first. Eager: in the order of submission.
 OpRef pick(std::vector<OpRef> candidates) {
-  std::sort(candidates.begin(), candidates.end(), [](const OpRef& a, const OpRef& b) { return a->sequence < b->sequence; });
+  std::sort(candidates.begin(), candidates.end(),
+            [](const OpRef& a, const OpRef& b) { return a->sequence < b->sequence; });
   switch (clock().schedule) {
-    case Schedule::kEager: return candidates.front();
-    case Schedule::kRandom: return candidates[below(candidates.size())];
-    case Schedule::kLate: break;
+    case Schedule::kEager:
+      return candidates.front();
+    case Schedule::kRandom:
+      return candidates[below(candidates.size())];
+    case Schedule::kLate:
+      break;
   }
-  const auto newest_write = std::find_if(candidates.rbegin(), candidates.rend(), [](const OpRef& op) { return writes(*op); });
+  const auto newest_write =
+      std::find_if(candidates.rbegin(), candidates.rend(), [](const OpRef& op) { return writes(*op); });
   return newest_write == candidates.rend() ? candidates.back() : *newest_write;
 }
 
@@ -152,7 +158,8 @@ void sleep_until_change(std::chrono::steady_clock::time_point stuck_since) {
   if (!may_change && alone_in_process()) report_stuck();
   const auto limit = std::chrono::milliseconds(settings().deadlock_ms);
   clock().changed.wait_for(big_lock(), std::chrono::milliseconds(1));
-  if (!may_change && clock().progress == before && std::chrono::steady_clock::now() - stuck_since > limit) report_stuck();
+  if (!may_change && clock().progress == before && std::chrono::steady_clock::now() - stuck_since > limit)
+    report_stuck();
 }
 
 }  // namespace
@@ -323,11 +330,13 @@ bool poll(const OpRef& op, unsigned& polls) {
 }
 
 void run_everything() {
-  for (auto candidates = runnable_anywhere(); !candidates.empty(); candidates = runnable_anywhere()) take_turn(candidates);
+  for (auto candidates = runnable_anywhere(); !candidates.empty(); candidates = runnable_anywhere())
+    take_turn(candidates);
 }
 
 void run_towards(const OpRef& op) {
-  for (auto candidates = runnable_towards(op); !candidates.empty(); candidates = runnable_towards(op)) take_turn(candidates);
+  for (auto candidates = runnable_towards(op); !candidates.empty(); candidates = runnable_towards(op))
+    take_turn(candidates);
 }
 
 void abandon(Context& context) {

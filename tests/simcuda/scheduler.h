@@ -1,10 +1,11 @@
-// Time on the simulated device. Streams are queues of operations; an operation may run when it heads its queue, everything it
-// waits for is done and it is ready. Nothing runs by itself: threads that wait run operations, in an order that the schedule
-// picks, and while nothing can run they sleep until another thread submits more, or declare the program stuck.
+// Time on the simulated device. Streams are queues of operations; an operation may run when it heads its queue,
+// everything it waits for is done and it is ready. Nothing runs by itself: threads that wait run operations, in an
+// order that the schedule picks, and while nothing can run they sleep until another thread submits more, or declare the
+// program stuck.
 //
-// The late schedule is a detector: just before an operation reads memory, every queued write to that memory that is not ordered
-// behind the reader is run (race.cpp). So a block that was reused without a fence reads as wrong data, every time.
-// Everything here is called with the big lock held.
+// The late schedule is a detector: just before an operation reads memory, every queued write to that memory that is not
+// ordered behind the reader is run (race.cpp). So a block that was reused without a fence reads as wrong data, every
+// time. Everything here is called with the big lock held.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,6 @@
-// What the environment asks of the simulator (GPUPOOL_SIM_*), read once, at the first call that needs it. A wrong value is a
-// mistake in a test: it is reported and the process ends, so that no test passes by running something else than it says.
+// What the environment asks of the simulator (GPUPOOL_SIM_*), read once, at the first call that needs it. A wrong value
+// is a mistake in a test: it is reported and the process ends, so that no test passes by running something else than it
+// says.
 #pragma once
 
 #include <cstdint>

@@ -1,14 +1,13 @@
-/* What tests may ask of the simulated driver beside the CUDA driver API. A program that is only run under the simulator uses
- * the environment instead (README.md). All functions may be called from any thread, before cuInit too.
+/* What tests may ask of the simulated driver beside the CUDA driver API. A program that is only run under the simulator
+ * uses the environment instead (README.md). All functions may be called from any thread, before cuInit too.
  *
  * Kernels (cuModuleGetFunction by name, from any image); parameters in this order:
  *   fill(CUdeviceptr to, uint64_t bytes, uint32_t seed)                       writes simcuda_pattern(seed, i) to byte i
- *   check(CUdeviceptr at, uint64_t bytes, uint32_t seed, CUdeviceptr count)   adds the number of wrong bytes to *(uint32_t*)count
- *   copy(CUdeviceptr to, CUdeviceptr from, uint64_t bytes)
- *   spin(uint64_t ticks)                 takes that much virtual time (one tick is one microsecond of cuEventElapsedTime)
- *   wait_flag(CUdeviceptr flag)          does not start before *(uint32_t*)flag is not 0
- *   set_flag(CUdeviceptr flag)           writes 1
- *   fault()                              an illegal address: the context is lost
+ *   check(CUdeviceptr at, uint64_t bytes, uint32_t seed, CUdeviceptr count)   adds the number of wrong bytes to
+ * *(uint32_t*)count copy(CUdeviceptr to, CUdeviceptr from, uint64_t bytes) spin(uint64_t ticks)                 takes
+ * that much virtual time (one tick is one microsecond of cuEventElapsedTime) wait_flag(CUdeviceptr flag)          does
+ * not start before *(uint32_t*)flag is not 0 set_flag(CUdeviceptr flag)           writes 1 fault() an illegal address:
+ * the context is lost
  */
 #ifndef GPUPOOL_TESTS_SIMCUDA_SIMCUDA_H
 #define GPUPOOL_TESTS_SIMCUDA_SIMCUDA_H
@@ -24,7 +23,8 @@ extern "C" {
 uint64_t simcuda_calls(const char* symbol);
 void simcuda_reset_counts(void);
 
-/* Replaces the faults of GPUPOOL_SIM_FAULT and starts its counting anew; "" for none. Returns 0, or -1 for a text it cannot read. */
+/* Replaces the faults of GPUPOOL_SIM_FAULT and starts its counting anew; "" for none. Returns 0, or -1 for a text it
+ * cannot read. */
 int simcuda_set_faults(const char* faults);
 
 /* "late", "eager" or "random", as GPUPOOL_SIM_SCHEDULE. Returns 0, or -1 for another name. */

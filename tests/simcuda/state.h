@@ -1,5 +1,5 @@
-// The nouns of the simulator: work, operations, streams, events, contexts, cards and their memory, and the one State that
-// holds them all. Everything here is guarded by the big lock (call.h) and lives until the process ends.
+// The nouns of the simulator: work, operations, streams, events, contexts, cards and their memory, and the one State
+// that holds them all. Everything here is guarded by the big lock (call.h) and lives until the process ends.
 #pragma once
 
 #include <array>
@@ -41,24 +41,24 @@ struct Access {
 struct Work {
   const char* name = "";
   std::vector<Access> accesses;
-  std::function<void()> run;         // may be empty
-  std::function<bool()> ready;       // empty: at once
+  std::function<void()> run;    // may be empty
+  std::function<bool()> ready;  // empty: at once
   uint64_t ticks = 1;
-  bool calls_program = false;        // runs without the big lock
-  bool checks_peer_access = false;   // kernels need peer access, copies do not
+  bool calls_program = false;       // runs without the big lock
+  bool checks_peer_access = false;  // kernels need peer access, copies do not
 };
 
 struct Op {
-  uint64_t sequence = 0;      // order of submission in the process
-  Stream* stream = nullptr;   // none: done as soon as all waits are (a record of a context, a barrier)
+  uint64_t sequence = 0;     // order of submission in the process
+  Stream* stream = nullptr;  // none: done as soon as all waits are (a record of a context, a barrier)
   Context* context = nullptr;
-  std::vector<OpRef> waits;   // not done yet when added; pruned as they are looked at
+  std::vector<OpRef> waits;  // not done yet when added; pruned as they are looked at
   Work work;
   uint64_t ticks_left = 1;
-  uint64_t finished_at = 0;   // virtual time
+  uint64_t finished_at = 0;  // virtual time
   bool done = false;
-  bool running = false;       // a host function of the program is being called
-  bool never = false;         // asked for by a fault: never completes
+  bool running = false;  // a host function of the program is being called
+  bool never = false;    // asked for by a fault: never completes
 };
 
 enum class StreamKind { kLegacy, kPerThread, kCreated };
@@ -69,9 +69,9 @@ struct Stream {
   Context* context = nullptr;
   unsigned flags = 0;
   int priority = 0;
-  bool destroyed = false;       // its work still runs
+  bool destroyed = false;  // its work still runs
   std::deque<OpRef> queue;
-  OpRef tail;                   // last submitted, until it is done
+  OpRef tail;  // last submitted, until it is done
   std::shared_ptr<Capture> capture;
   std::vector<CUgraphNode> capture_frontier;  // nodes that the next one follows
 
@@ -105,8 +105,8 @@ struct Physical {
   CUmemAllocationProp prop{};
   int file = -1;
   uint64_t file_offset = 0;
-  bool own_file = false;  // shareable: a file of its own, else a part of the card's
-  int device = -1;        // -1: host memory, not counted
+  bool own_file = false;                    // shareable: a file of its own, else a part of the card's
+  int device = -1;                          // -1: host memory, not counted
   CUmemGenericAllocationHandle handle = 0;  // its name while one is held, or its last
   ~Physical();
 };
@@ -127,7 +127,7 @@ struct Device {
   unsigned primary_flags = 0;
   CUmemoryPool default_pool = nullptr;
   CUmemoryPool current_pool = nullptr;
-  int vmm_file = -1;            // handles that are not shareable lie in it one behind the other
+  int vmm_file = -1;  // handles that are not shareable lie in it one behind the other
   uint64_t vmm_file_end = 0;
   uint64_t graph_used = 0;
   uint64_t graph_used_high = 0;
@@ -183,12 +183,12 @@ struct CUctx_st {
   gpupool::sim::Device* device = nullptr;
   unsigned flags = 0;
   bool primary = false;
-  CUctx_st* parent = nullptr;             // of a green context: its primary
-  CUresult error = CUDA_SUCCESS;          // sticky
+  CUctx_st* parent = nullptr;     // of a green context: its primary
+  CUresult error = CUDA_SUCCESS;  // sticky
   gpupool::sim::StreamRef legacy;
   std::map<uint64_t, gpupool::sim::StreamRef> per_thread;
   std::vector<gpupool::sim::StreamRef> streams;  // created ones, and destroyed ones that still have work
-  gpupool::sim::OpRef barrier;            // future work waits for it
+  gpupool::sim::OpRef barrier;                   // future work waits for it
   std::set<CUctx_st*> peers;
   std::map<int, size_t> limits;
 };
@@ -200,8 +200,8 @@ struct CUstream_st {
 struct CUevent_st {
   CUctx_st* context = nullptr;
   unsigned flags = 0;
-  gpupool::sim::OpRef record;                       // none: never recorded, or complete long ago
-  std::shared_ptr<gpupool::sim::Capture> capture;   // recorded inside it
+  gpupool::sim::OpRef record;                      // none: never recorded, or complete long ago
+  std::shared_ptr<gpupool::sim::Capture> capture;  // recorded inside it
   std::vector<CUgraphNode> capture_nodes;
   unsigned polls = 0;
 };

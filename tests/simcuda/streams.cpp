@@ -133,10 +133,14 @@ CUresult attach_memory(CUstream handle, CUdeviceptr, size_t, unsigned) {
 template <class T>
 bool satisfied(T now, T wanted, unsigned flags) {
   switch (flags & 3u) {
-    case CU_STREAM_WAIT_VALUE_EQ: return now == wanted;
-    case CU_STREAM_WAIT_VALUE_AND: return (now & wanted) != 0;
-    case CU_STREAM_WAIT_VALUE_NOR: return static_cast<T>(~(now | wanted)) != 0;
-    default: return static_cast<std::make_signed_t<T>>(now - wanted) >= 0;
+    case CU_STREAM_WAIT_VALUE_EQ:
+      return now == wanted;
+    case CU_STREAM_WAIT_VALUE_AND:
+      return (now & wanted) != 0;
+    case CU_STREAM_WAIT_VALUE_NOR:
+      return static_cast<T>(~(now | wanted)) != 0;
+    default:
+      return static_cast<std::make_signed_t<T>>(now - wanted) >= 0;
   }
 }
 
@@ -145,9 +149,7 @@ CUresult wait_value(CUstream handle, CUdeviceptr address, T value, unsigned flag
   if (!address || address % sizeof(T)) return CUDA_ERROR_INVALID_VALUE;
   Work work;
   work.name = "wait for a value";
-  work.ready = [address, value, flags] {
-    return satisfied(*reinterpret_cast<volatile T*>(address), value, flags);
-  };
+  work.ready = [address, value, flags] { return satisfied(*reinterpret_cast<volatile T*>(address), value, flags); };
   return submit(handle, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, std::move(work));
 }
 
@@ -228,36 +230,88 @@ void drop_streams(Context& context) {
 
 using namespace gpupool::sim;
 
-CUresult cuStreamCreate(CUstream* out, unsigned flags) { return enter(Symbol::cuStreamCreate, create_plain, out, flags); }
+CUresult cuStreamCreate(CUstream* out, unsigned flags) {
+  return enter(Symbol::cuStreamCreate, create_plain, out, flags);
+}
 CUresult cuStreamCreateWithPriority(CUstream* out, unsigned flags, int priority) {
   return enter(Symbol::cuStreamCreateWithPriority, create, out, flags, priority);
 }
 CUresult cuStreamDestroy_v2(CUstream s) { return enter(Symbol::cuStreamDestroy_v2, destroy, s); }
-CUresult cuStreamGetPriority(CUstream s, int* out) { return enter(Symbol::cuStreamGetPriority, get_priority, legacy(s), out); }
-CUresult cuStreamGetPriority_ptsz(CUstream s, int* out) { return enter(Symbol::cuStreamGetPriority_ptsz, get_priority, per_thread(s), out); }
-CUresult cuStreamGetFlags(CUstream s, unsigned* out) { return enter(Symbol::cuStreamGetFlags, get_flags, legacy(s), out); }
-CUresult cuStreamGetFlags_ptsz(CUstream s, unsigned* out) { return enter(Symbol::cuStreamGetFlags_ptsz, get_flags, per_thread(s), out); }
-CUresult cuStreamGetId(CUstream s, unsigned long long* out) { return enter(Symbol::cuStreamGetId, get_id, legacy(s), out); }
-CUresult cuStreamGetId_ptsz(CUstream s, unsigned long long* out) { return enter(Symbol::cuStreamGetId_ptsz, get_id, per_thread(s), out); }
-CUresult cuStreamGetCtx(CUstream s, CUcontext* out) { return enter(Symbol::cuStreamGetCtx, get_context, legacy(s), out); }
-CUresult cuStreamGetCtx_ptsz(CUstream s, CUcontext* out) { return enter(Symbol::cuStreamGetCtx_ptsz, get_context, per_thread(s), out); }
-CUresult cuStreamGetDevice(CUstream s, CUdevice* out) { return enter(Symbol::cuStreamGetDevice, get_device, legacy(s), out); }
-CUresult cuStreamGetDevice_ptsz(CUstream s, CUdevice* out) { return enter(Symbol::cuStreamGetDevice_ptsz, get_device, per_thread(s), out); }
+CUresult cuStreamGetPriority(CUstream s, int* out) {
+  return enter(Symbol::cuStreamGetPriority, get_priority, legacy(s), out);
+}
+CUresult cuStreamGetPriority_ptsz(CUstream s, int* out) {
+  return enter(Symbol::cuStreamGetPriority_ptsz, get_priority, per_thread(s), out);
+}
+CUresult cuStreamGetFlags(CUstream s, unsigned* out) {
+  return enter(Symbol::cuStreamGetFlags, get_flags, legacy(s), out);
+}
+CUresult cuStreamGetFlags_ptsz(CUstream s, unsigned* out) {
+  return enter(Symbol::cuStreamGetFlags_ptsz, get_flags, per_thread(s), out);
+}
+CUresult cuStreamGetId(CUstream s, unsigned long long* out) {
+  return enter(Symbol::cuStreamGetId, get_id, legacy(s), out);
+}
+CUresult cuStreamGetId_ptsz(CUstream s, unsigned long long* out) {
+  return enter(Symbol::cuStreamGetId_ptsz, get_id, per_thread(s), out);
+}
+CUresult cuStreamGetCtx(CUstream s, CUcontext* out) {
+  return enter(Symbol::cuStreamGetCtx, get_context, legacy(s), out);
+}
+CUresult cuStreamGetCtx_ptsz(CUstream s, CUcontext* out) {
+  return enter(Symbol::cuStreamGetCtx_ptsz, get_context, per_thread(s), out);
+}
+CUresult cuStreamGetDevice(CUstream s, CUdevice* out) {
+  return enter(Symbol::cuStreamGetDevice, get_device, legacy(s), out);
+}
+CUresult cuStreamGetDevice_ptsz(CUstream s, CUdevice* out) {
+  return enter(Symbol::cuStreamGetDevice_ptsz, get_device, per_thread(s), out);
+}
 CUresult cuStreamQuery(CUstream s) { return enter(Symbol::cuStreamQuery, query, legacy(s)); }
 CUresult cuStreamQuery_ptsz(CUstream s) { return enter(Symbol::cuStreamQuery_ptsz, query, per_thread(s)); }
 CUresult cuStreamSynchronize(CUstream s) { return enter(Symbol::cuStreamSynchronize, synchronize, legacy(s)); }
-CUresult cuStreamSynchronize_ptsz(CUstream s) { return enter(Symbol::cuStreamSynchronize_ptsz, synchronize, per_thread(s)); }
-CUresult cuLaunchHostFunc(CUstream s, CUhostFn function, void* data) { return enter(Symbol::cuLaunchHostFunc, launch_host_func, legacy(s), function, data); }
-CUresult cuLaunchHostFunc_ptsz(CUstream s, CUhostFn function, void* data) { return enter(Symbol::cuLaunchHostFunc_ptsz, launch_host_func, per_thread(s), function, data); }
-CUresult cuStreamAddCallback(CUstream s, CUstreamCallback callback, void* data, unsigned flags) { return enter(Symbol::cuStreamAddCallback, add_callback, legacy(s), callback, data, flags); }
-CUresult cuStreamAddCallback_ptsz(CUstream s, CUstreamCallback callback, void* data, unsigned flags) { return enter(Symbol::cuStreamAddCallback_ptsz, add_callback, per_thread(s), callback, data, flags); }
-CUresult cuStreamAttachMemAsync(CUstream s, CUdeviceptr at, size_t size, unsigned flags) { return enter(Symbol::cuStreamAttachMemAsync, attach_memory, legacy(s), at, size, flags); }
-CUresult cuStreamAttachMemAsync_ptsz(CUstream s, CUdeviceptr at, size_t size, unsigned flags) { return enter(Symbol::cuStreamAttachMemAsync_ptsz, attach_memory, per_thread(s), at, size, flags); }
-CUresult cuStreamWaitValue32_v2(CUstream s, CUdeviceptr at, cuuint32_t value, unsigned flags) { return enter(Symbol::cuStreamWaitValue32_v2, wait_value<cuuint32_t>, legacy(s), at, value, flags); }
-CUresult cuStreamWaitValue32_v2_ptsz(CUstream s, CUdeviceptr at, cuuint32_t value, unsigned flags) { return enter(Symbol::cuStreamWaitValue32_v2_ptsz, wait_value<cuuint32_t>, per_thread(s), at, value, flags); }
-CUresult cuStreamWriteValue32_v2(CUstream s, CUdeviceptr at, cuuint32_t value, unsigned flags) { return enter(Symbol::cuStreamWriteValue32_v2, write_value<cuuint32_t>, legacy(s), at, value, flags); }
-CUresult cuStreamWriteValue32_v2_ptsz(CUstream s, CUdeviceptr at, cuuint32_t value, unsigned flags) { return enter(Symbol::cuStreamWriteValue32_v2_ptsz, write_value<cuuint32_t>, per_thread(s), at, value, flags); }
-CUresult cuStreamWaitValue64_v2(CUstream s, CUdeviceptr at, cuuint64_t value, unsigned flags) { return enter(Symbol::cuStreamWaitValue64_v2, wait_value<cuuint64_t>, legacy(s), at, value, flags); }
-CUresult cuStreamWaitValue64_v2_ptsz(CUstream s, CUdeviceptr at, cuuint64_t value, unsigned flags) { return enter(Symbol::cuStreamWaitValue64_v2_ptsz, wait_value<cuuint64_t>, per_thread(s), at, value, flags); }
-CUresult cuStreamWriteValue64_v2(CUstream s, CUdeviceptr at, cuuint64_t value, unsigned flags) { return enter(Symbol::cuStreamWriteValue64_v2, write_value<cuuint64_t>, legacy(s), at, value, flags); }
-CUresult cuStreamWriteValue64_v2_ptsz(CUstream s, CUdeviceptr at, cuuint64_t value, unsigned flags) { return enter(Symbol::cuStreamWriteValue64_v2_ptsz, write_value<cuuint64_t>, per_thread(s), at, value, flags); }
+CUresult cuStreamSynchronize_ptsz(CUstream s) {
+  return enter(Symbol::cuStreamSynchronize_ptsz, synchronize, per_thread(s));
+}
+CUresult cuLaunchHostFunc(CUstream s, CUhostFn function, void* data) {
+  return enter(Symbol::cuLaunchHostFunc, launch_host_func, legacy(s), function, data);
+}
+CUresult cuLaunchHostFunc_ptsz(CUstream s, CUhostFn function, void* data) {
+  return enter(Symbol::cuLaunchHostFunc_ptsz, launch_host_func, per_thread(s), function, data);
+}
+CUresult cuStreamAddCallback(CUstream s, CUstreamCallback callback, void* data, unsigned flags) {
+  return enter(Symbol::cuStreamAddCallback, add_callback, legacy(s), callback, data, flags);
+}
+CUresult cuStreamAddCallback_ptsz(CUstream s, CUstreamCallback callback, void* data, unsigned flags) {
+  return enter(Symbol::cuStreamAddCallback_ptsz, add_callback, per_thread(s), callback, data, flags);
+}
+CUresult cuStreamAttachMemAsync(CUstream s, CUdeviceptr at, size_t size, unsigned flags) {
+  return enter(Symbol::cuStreamAttachMemAsync, attach_memory, legacy(s), at, size, flags);
+}
+CUresult cuStreamAttachMemAsync_ptsz(CUstream s, CUdeviceptr at, size_t size, unsigned flags) {
+  return enter(Symbol::cuStreamAttachMemAsync_ptsz, attach_memory, per_thread(s), at, size, flags);
+}
+CUresult cuStreamWaitValue32_v2(CUstream s, CUdeviceptr at, cuuint32_t value, unsigned flags) {
+  return enter(Symbol::cuStreamWaitValue32_v2, wait_value<cuuint32_t>, legacy(s), at, value, flags);
+}
+CUresult cuStreamWaitValue32_v2_ptsz(CUstream s, CUdeviceptr at, cuuint32_t value, unsigned flags) {
+  return enter(Symbol::cuStreamWaitValue32_v2_ptsz, wait_value<cuuint32_t>, per_thread(s), at, value, flags);
+}
+CUresult cuStreamWriteValue32_v2(CUstream s, CUdeviceptr at, cuuint32_t value, unsigned flags) {
+  return enter(Symbol::cuStreamWriteValue32_v2, write_value<cuuint32_t>, legacy(s), at, value, flags);
+}
+CUresult cuStreamWriteValue32_v2_ptsz(CUstream s, CUdeviceptr at, cuuint32_t value, unsigned flags) {
+  return enter(Symbol::cuStreamWriteValue32_v2_ptsz, write_value<cuuint32_t>, per_thread(s), at, value, flags);
+}
+CUresult cuStreamWaitValue64_v2(CUstream s, CUdeviceptr at, cuuint64_t value, unsigned flags) {
+  return enter(Symbol::cuStreamWaitValue64_v2, wait_value<cuuint64_t>, legacy(s), at, value, flags);
+}
+CUresult cuStreamWaitValue64_v2_ptsz(CUstream s, CUdeviceptr at, cuuint64_t value, unsigned flags) {
+  return enter(Symbol::cuStreamWaitValue64_v2_ptsz, wait_value<cuuint64_t>, per_thread(s), at, value, flags);
+}
+CUresult cuStreamWriteValue64_v2(CUstream s, CUdeviceptr at, cuuint64_t value, unsigned flags) {
+  return enter(Symbol::cuStreamWriteValue64_v2, write_value<cuuint64_t>, legacy(s), at, value, flags);
+}
+CUresult cuStreamWriteValue64_v2_ptsz(CUstream s, CUdeviceptr at, cuuint64_t value, unsigned flags) {
+  return enter(Symbol::cuStreamWriteValue64_v2_ptsz, write_value<cuuint64_t>, per_thread(s), at, value, flags);
+}

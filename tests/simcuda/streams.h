@@ -5,11 +5,12 @@
 
 namespace gpupool::sim {
 
-// The stream behind a handle: one that was made, CU_STREAM_LEGACY or CU_STREAM_PER_THREAD of the current context (never 0: the
-// entry points say which of the two 0 means).
+// The stream behind a handle: one that was made, CU_STREAM_LEGACY or CU_STREAM_PER_THREAD of the current context (never
+// 0: the entry points say which of the two 0 means).
 CUresult find_stream(CUstream handle, Stream*& out);
 
-// Queues the work, or captures it as a node of this type. `submitted` (may be null) gets the operation, none in a capture.
+// Queues the work, or captures it as a node of this type. `submitted` (may be null) gets the operation, none in a
+// capture.
 CUresult submit(CUstream handle, CUgraphNodeType type, Work work, OpRef* submitted = nullptr);
 
 // Makes the streams a context starts with.

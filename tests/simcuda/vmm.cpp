@@ -1,6 +1,6 @@
-// The VMM interface as it was measured: a mapping covers its handle whole, an unmap covers mappings whole, nothing waits for
-// the device, nothing disturbs a capture, and a reset of the context takes nothing back. Handles that are not shareable lie
-// in one file per card, one behind the other, so that a small limit of open files is no limit of handles.
+// The VMM interface as it was measured: a mapping covers its handle whole, an unmap covers mappings whole, nothing
+// waits for the device, nothing disturbs a capture, and a reset of the context takes nothing back. Handles that are not
+// shareable lie in one file per card, one behind the other, so that a small limit of open files is no limit of handles.
 #include "tests/simcuda/vmm.h"
 
 #include <fcntl.h>
@@ -66,10 +66,12 @@ CUresult place(Physical& physical) {
   physical.file = device.vmm_file;
   physical.file_offset = device.vmm_file_end;
   device.vmm_file_end += physical.size;
-  return ftruncate(device.vmm_file, static_cast<off_t>(device.vmm_file_end)) == 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+  return ftruncate(device.vmm_file, static_cast<off_t>(device.vmm_file_end)) == 0 ? CUDA_SUCCESS
+                                                                                  : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-CUresult create(CUmemGenericAllocationHandle* out, size_t size, const CUmemAllocationProp* prop, unsigned long long flags) {
+CUresult create(CUmemGenericAllocationHandle* out, size_t size, const CUmemAllocationProp* prop,
+                unsigned long long flags) {
   if (!out || !prop || size == 0 || size % kGranularity || flags) return CUDA_ERROR_INVALID_VALUE;
   if (prop->type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
   constexpr unsigned kShareable = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
@@ -98,10 +100,12 @@ CUresult release(CUmemGenericAllocationHandle handle) {
 
 bool overlaps_mapping(CUdeviceptr start, uint64_t size) {
   const auto next = state().mappings.lower_bound(start);
-  return (next != state().mappings.end() && next->first < start + size) || find_mapping(start) != state().mappings.end();
+  return (next != state().mappings.end() && next->first < start + size) ||
+         find_mapping(start) != state().mappings.end();
 }
 
-CUresult map(CUdeviceptr start, size_t size, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags) {
+CUresult map(CUdeviceptr start, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
+             unsigned long long flags) {
   const std::shared_ptr<Physical> physical = find_physical(handle);
   if (!physical || size == 0 || flags || start % kGranularity || size % kGranularity) return CUDA_ERROR_INVALID_VALUE;
   const auto reservation = find_reservation(start);
@@ -109,8 +113,8 @@ CUresult map(CUdeviceptr start, size_t size, size_t offset, CUmemGenericAllocati
     return CUDA_ERROR_INVALID_VALUE;
   if (offset != 0 || size < physical->size) return CUDA_ERROR_NOT_SUPPORTED;
   if (size > physical->size || overlaps_mapping(start, size)) return CUDA_ERROR_INVALID_VALUE;
-  void* mapped = mmap(reinterpret_cast<void*>(start), size, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, physical->file,
-                      static_cast<off_t>(physical->file_offset));
+  void* mapped = mmap(reinterpret_cast<void*>(start), size, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
+                      physical->file, static_cast<off_t>(physical->file_offset));
   if (mapped == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
   Mapping& made = state().mappings[start];
   made.size = size;
@@ -132,7 +136,8 @@ bool is_whole_mappings(CUdeviceptr start, size_t size) {
 
 CUresult unmap(CUdeviceptr start, size_t size) {
   if (!is_whole_mappings(start, size)) return CUDA_ERROR_INVALID_VALUE;
-  void* emptied = mmap(reinterpret_cast<void*>(start), size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+  void* emptied = mmap(reinterpret_cast<void*>(start), size, PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
   if (emptied == MAP_FAILED) return CUDA_ERROR_UNKNOWN;
   state().mappings.erase(state().mappings.find(start), state().mappings.lower_bound(start + size));
   return CUDA_SUCCESS;
@@ -151,7 +156,8 @@ CUresult set_access(CUdeviceptr start, size_t size, const CUmemAccessDesc* descr
       m->second.access[is_host(descriptions[i].location) ? -1 : descriptions[i].location.id] = descriptions[i].flags;
   }
   // Who may touch it is checked when work runs; the pages themselves are open as soon as anybody may.
-  return mprotect(reinterpret_cast<void*>(start), size, PROT_READ | PROT_WRITE) == 0 ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
+  return mprotect(reinterpret_cast<void*>(start), size, PROT_READ | PROT_WRITE) == 0 ? CUDA_SUCCESS
+                                                                                     : CUDA_ERROR_UNKNOWN;
 }
 
 CUresult get_access(unsigned long long* flags, const CUmemLocation* location, CUdeviceptr address) {
@@ -191,7 +197,8 @@ Physical::~Physical() {
   if (file < 0) return;
   if (own_file) {
     close(file);
-  } else if (fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(file_offset), static_cast<off_t>(size))) {
+  } else if (fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(file_offset),
+                       static_cast<off_t>(size))) {
     return;  // its pages stay with the host; nothing else changes
   }
 }
@@ -215,15 +222,20 @@ std::shared_ptr<Physical> find_physical(CUmemGenericAllocationHandle handle) {
 
 using namespace gpupool::sim;
 
-CUresult cuMemAddressReserve(CUdeviceptr* out, size_t size, size_t alignment, CUdeviceptr wish, unsigned long long flags) {
+CUresult cuMemAddressReserve(CUdeviceptr* out, size_t size, size_t alignment, CUdeviceptr wish,
+                             unsigned long long flags) {
   return enter(Symbol::cuMemAddressReserve, reserve, out, size, alignment, wish, flags);
 }
-CUresult cuMemAddressFree(CUdeviceptr start, size_t size) { return enter(Symbol::cuMemAddressFree, address_free, start, size); }
-CUresult cuMemCreate(CUmemGenericAllocationHandle* out, size_t size, const CUmemAllocationProp* prop, unsigned long long flags) {
+CUresult cuMemAddressFree(CUdeviceptr start, size_t size) {
+  return enter(Symbol::cuMemAddressFree, address_free, start, size);
+}
+CUresult cuMemCreate(CUmemGenericAllocationHandle* out, size_t size, const CUmemAllocationProp* prop,
+                     unsigned long long flags) {
   return enter(Symbol::cuMemCreate, create, out, size, prop, flags);
 }
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle) { return enter(Symbol::cuMemRelease, release, handle); }
-CUresult cuMemMap(CUdeviceptr start, size_t size, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags) {
+CUresult cuMemMap(CUdeviceptr start, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
+                  unsigned long long flags) {
   return enter(Symbol::cuMemMap, map, start, size, offset, handle, flags);
 }
 CUresult cuMemUnmap(CUdeviceptr start, size_t size) { return enter(Symbol::cuMemUnmap, unmap, start, size); }
@@ -233,7 +245,8 @@ CUresult cuMemSetAccess(CUdeviceptr start, size_t size, const CUmemAccessDesc* d
 CUresult cuMemGetAccess(unsigned long long* flags, const CUmemLocation* location, CUdeviceptr address) {
   return enter(Symbol::cuMemGetAccess, get_access, flags, location, address);
 }
-CUresult cuMemGetAllocationGranularity(size_t* out, const CUmemAllocationProp* prop, CUmemAllocationGranularity_flags option) {
+CUresult cuMemGetAllocationGranularity(size_t* out, const CUmemAllocationProp* prop,
+                                       CUmemAllocationGranularity_flags option) {
   return enter(Symbol::cuMemGetAllocationGranularity, granularity, out, prop, option);
 }
 CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp* out, CUmemGenericAllocationHandle handle) {

@@ -1,5 +1,6 @@
-// VMM memory between processes: a shareable handle is a file of its own, and its descriptor is the shareable name. Imported
-// twice in one process it is the same physical memory. Also dma-buf descriptors, which here only keep the memory's file open.
+// VMM memory between processes: a shareable handle is a file of its own, and its descriptor is the shareable name.
+// Imported twice in one process it is the same physical memory. Also dma-buf descriptors, which here only keep the
+// memory's file open.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -31,10 +32,12 @@ bool card_of_file(int file, int& device) {
   return true;
 }
 
-CUresult export_handle(void* out, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType type, unsigned long long flags) {
+CUresult export_handle(void* out, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType type,
+                       unsigned long long flags) {
   const std::shared_ptr<Physical> physical = find_physical(handle);
   if (!out || !physical || flags || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return CUDA_ERROR_INVALID_VALUE;
-  if (!(physical->prop.requestedHandleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)) return CUDA_ERROR_INVALID_VALUE;
+  if (!(physical->prop.requestedHandleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR))
+    return CUDA_ERROR_INVALID_VALUE;
   struct stat about {};
   const int file = dup(physical->file);
   if (file < 0 || fstat(file, &about) != 0) return CUDA_ERROR_OPERATING_SYSTEM;
@@ -73,7 +76,8 @@ CUresult handle_for_range(void* out, CUdeviceptr start, size_t size, CUmemRangeH
   if (const auto mapping = find_mapping(start); mapping != state().mappings.end()) {
     if (reachable(start, size, mapping->second.physical->device, nullptr)) file = mapping->second.physical->file;
   } else if (const Allocation* found = find_allocation(start); found && found->kind == MemoryKind::kPlain) {
-    if (size <= found->start + found->size - start) file = state().devices[static_cast<size_t>(found->device)]->arena.file();
+    if (size <= found->start + found->size - start)
+      file = state().devices[static_cast<size_t>(found->device)]->arena.file();
   }
   if (file < 0) return CUDA_ERROR_INVALID_VALUE;
   const int copy = dup(file);
@@ -90,7 +94,8 @@ CUresult cuMemExportToShareableHandle(void* out, CUmemGenericAllocationHandle ha
                                       unsigned long long flags) {
   return enter(Symbol::cuMemExportToShareableHandle, export_handle, out, handle, type, flags);
 }
-CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* out, void* shareable, CUmemAllocationHandleType type) {
+CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* out, void* shareable,
+                                        CUmemAllocationHandleType type) {
   return enter(Symbol::cuMemImportFromShareableHandle, import_handle, out, shareable, type);
 }
 CUresult cuMemGetHandleForAddressRange(void* out, CUdeviceptr start, size_t size, CUmemRangeHandleType type,

@@ -36,7 +36,9 @@ cudaError_t cudaMallocManaged(void** out, size_t bytes, unsigned flags) {
   return call(&Driver::cuMemAllocManaged_, reinterpret_cast<CUdeviceptr*>(out), bytes, flags);
 }
 
-cudaError_t cudaHostAlloc(void** out, size_t bytes, unsigned flags) { return call(&Driver::cuMemHostAlloc_, out, bytes, flags); }
+cudaError_t cudaHostAlloc(void** out, size_t bytes, unsigned flags) {
+  return call(&Driver::cuMemHostAlloc_, out, bytes, flags);
+}
 cudaError_t cudaMallocHost(void** out, size_t bytes) { return call(&Driver::cuMemHostAlloc_, out, bytes, 0u); }
 cudaError_t cudaFreeHost(void* pointer) { return call(&Driver::cuMemFreeHost_, pointer); }
 cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags) {
@@ -44,17 +46,22 @@ cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags) {
 }
 cudaError_t cudaHostUnregister(void* pointer) { return call(&Driver::cuMemHostUnregister_, pointer); }
 
-cudaError_t cudaMallocArray(cudaArray_t* out, const cudaChannelFormatDesc* format, size_t width, size_t height, unsigned) {
+cudaError_t cudaMallocArray(cudaArray_t* out, const cudaChannelFormatDesc* format, size_t width, size_t height,
+                            unsigned) {
   if (!out || !format) return finish(cudaErrorInvalidValue);
   CUDA_ARRAY3D_DESCRIPTOR description{};
   description.Width = width;
   description.Height = height;
-  description.Format = format->x == 8 ? CU_AD_FORMAT_UNSIGNED_INT8 : format->x == 16 ? CU_AD_FORMAT_UNSIGNED_INT16 : CU_AD_FORMAT_FLOAT;
+  description.Format = format->x == 8    ? CU_AD_FORMAT_UNSIGNED_INT8
+                       : format->x == 16 ? CU_AD_FORMAT_UNSIGNED_INT16
+                                         : CU_AD_FORMAT_FLOAT;
   description.NumChannels = 1u + (format->y != 0) + (format->z != 0) + (format->w != 0);
   return call(&Driver::cuArray3DCreate_, reinterpret_cast<CUarray*>(out), &description);
 }
 
-cudaError_t cudaFreeArray(cudaArray_t array) { return call(&Driver::cuArrayDestroy_, reinterpret_cast<CUarray>(array)); }
+cudaError_t cudaFreeArray(cudaArray_t array) {
+  return call(&Driver::cuArrayDestroy_, reinterpret_cast<CUarray>(array));
+}
 
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) { return call(&Driver::cuMemGetInfo_, free, total); }
 
@@ -109,8 +116,15 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* de
   return call(&Driver::cuMemPoolSetAccess_, pool, reinterpret_cast<const CUmemAccessDesc*>(descriptions), count);
 }
 cudaError_t cudaMemPoolGetAccess(cudaMemAccessFlags* flags, cudaMemPool_t pool, cudaMemLocation* location) {
-  return call(&Driver::cuMemPoolGetAccess_, reinterpret_cast<CUmemAccess_flags*>(flags), pool, reinterpret_cast<CUmemLocation*>(location));
+  return call(&Driver::cuMemPoolGetAccess_, reinterpret_cast<CUmemAccess_flags*>(flags), pool,
+              reinterpret_cast<CUmemLocation*>(location));
 }
-cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* out, int device) { return call(&Driver::cuDeviceGetDefaultMemPool_, out, device); }
-cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* out, int device) { return call(&Driver::cuDeviceGetMemPool_, out, device); }
-cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) { return call(&Driver::cuDeviceSetMemPool_, device, pool); }
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* out, int device) {
+  return call(&Driver::cuDeviceGetDefaultMemPool_, out, device);
+}
+cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* out, int device) {
+  return call(&Driver::cuDeviceGetMemPool_, out, device);
+}
+cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
+  return call(&Driver::cuDeviceSetMemPool_, device, pool);
+}

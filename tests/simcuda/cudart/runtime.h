@@ -1,5 +1,6 @@
-// The inside of the stand-in runtime: the driver's functions, found as NVIDIA's runtime finds them, the thread's device and its
-// last error. Lives in whatever library or program it is linked into; the driver is found at the first call, never earlier.
+// The inside of the stand-in runtime: the driver's functions, found as NVIDIA's runtime finds them, the thread's device
+// and its last error. Lives in whatever library or program it is linked into; the driver is found at the first call,
+// never earlier.
 #pragma once
 
 #include <type_traits>
@@ -33,7 +34,8 @@ cudaError_t start();
 // The driver alone, for calls that must not make a context.
 cudaError_t start_driver();
 
-// Remembers an error as the thread's last one, and returns it. A missing driver function is "not supported" before it is called.
+// Remembers an error as the thread's last one, and returns it. A missing driver function is "not supported" before it
+// is called.
 cudaError_t finish(cudaError_t result);
 cudaError_t finish(CUresult result);
 

@@ -1,5 +1,5 @@
-// How the runtime finds the driver: dlopen, one dlsym, then everything through cuGetProcAddress. A program without a driver
-// gets cudaErrorInsufficientDriver from every call.
+// How the runtime finds the driver: dlopen, one dlsym, then everything through cuGetProcAddress. A program without a
+// driver gets cudaErrorInsufficientDriver from every call.
 #include <dlfcn.h>
 
 #include <mutex>
@@ -47,11 +47,11 @@ Runtime make_runtime() {
   runtime.plain.get_proc_address = runtime.per_thread.get_proc_address = resolver;
   constexpr cuuint64_t kPlain = CU_GET_PROC_ADDRESS_DEFAULT;
   constexpr cuuint64_t kPerThread = CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
-#define PLAIN(base, version)                                              \
-  look_up(resolver, #base, version, kPlain, runtime.plain.base##_);       \
+#define PLAIN(base, version)                                        \
+  look_up(resolver, #base, version, kPlain, runtime.plain.base##_); \
   runtime.per_thread.base##_ = runtime.plain.base##_;
-#define STREAM(base, version, per_thread_version)                         \
-  look_up(resolver, #base, version, kPlain, runtime.plain.base##_);       \
+#define STREAM(base, version, per_thread_version)                   \
+  look_up(resolver, #base, version, kPlain, runtime.plain.base##_); \
   look_up(resolver, #base, per_thread_version, kPerThread, runtime.per_thread.base##_);
 #include "tests/simcuda/cudart/driver_lookups.def"
 #undef PLAIN
