@@ -1,0 +1,124 @@
+// Contexts that come and go, forks, exits.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/preload/core/program.h"
+
+CASE(reset) {
+  const CUcontext context = program::begin();
+  CUdeviceptr stale = 0;
+  OK(cuMemAlloc(&stale, 64 << 20));
+  OK(cuDevicePrimaryCtxReset(0));
+  EQUAL(cuMemFree(stale) == CUDA_SUCCESS, false);
+  static_cast<void>(context);
+  CUcontext again = nullptr;
+  OK(cuDevicePrimaryCtxRetain(&again, 0));
+  OK(cuCtxSetCurrent(again));
+  CUdeviceptr fresh = 0;
+  OK(cuMemAlloc(&fresh, 64 << 20));
+  OK(cuMemFree(fresh));
+}
+
+CASE(release) {
+  program::begin();
+  CUdeviceptr stale = 0;
+  OK(cuMemAlloc(&stale, 64 << 20));
+  OK(cuDevicePrimaryCtxRelease(0));
+  CUdeviceptr block = 0;
+  EQUAL(cuMemAlloc(&block, 100) == CUDA_SUCCESS, false);
+  EQUAL(cuMemFree(stale) == CUDA_SUCCESS, false);
+}
+
+CASE(second_context) {
+  const CUcontext primary = program::begin();
+  CUdeviceptr first = 0;
+  OK(cuMemAlloc(&first, 1 << 20));
+  CUcontext second = nullptr;
+#if CUDA_VERSION >= 13000
+  OK(cuCtxCreate(&second, nullptr, 0, 0));
+#else
+  OK(cuCtxCreate(&second, 0, 0));
+#endif
+  CUdeviceptr other = 0;
+  OK(cuMemAlloc(&other, 1 << 20));
+  CUcontext told = nullptr;
+  OK(cuPointerGetAttribute(&told, CU_POINTER_ATTRIBUTE_CONTEXT, other));
+  HOLDS(told == second);
+  OK(cuMemFree(first));  // by its address, whatever is current
+  OK(cuMemAlloc(&other, 1 << 20));
+  OK(cuCtxDestroy(second));
+  OK(cuCtxSetCurrent(primary));
+  EQUAL(cuMemFree(other) == CUDA_SUCCESS, false);
+  OK(cuMemAlloc(&first, 1 << 20));
+  OK(cuMemFree(first));
+}
+
+CASE(fork_before) {
+  const pid_t child = fork();
+  if (child == 0) {
+    program::begin();
+    CUdeviceptr block = 0;
+    OK(cuMemAlloc(&block, 4096));
+    OK(cuMemFree(block));
+    std::exit(program::failures());
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EQUAL(status, 0);
+}
+
+CASE(fork_after) {
+  program::begin();
+  CUdeviceptr block = 0;
+  OK(cuMemAlloc(&block, 4096));
+  for (int i = 0; i < 20; ++i) {
+    const pid_t child = fork();
+    if (child == 0) std::exit(0);
+    int status = 0;
+    waitpid(child, &status, 0);
+    EQUAL(status, 0);
+  }
+  OK(cuMemFree(block));
+}
+
+CASE(late_free) {
+  program::begin();
+  static CUdeviceptr block = 0;
+  OK(cuMemAlloc(&block, 4096));
+  std::atexit([] { cuMemFree(block); });
+}
+
+CASE(two_devices) {
+  program::begin(1);
+  CUdeviceptr second = 0;
+  OK(cuMemAlloc(&second, 4096));
+  program::begin(0);
+  CUdeviceptr first = 0;
+  OK(cuMemAlloc(&first, 4096));
+  OK(cuMemFree(second));
+  CUcontext current = nullptr;
+  OK(cuCtxGetCurrent(&current));
+  CUdevice device = -1;
+  OK(cuCtxGetDevice(&device));
+  EQUAL(device, 0);
+  OK(cuMemFree(first));
+}
+
+CASE(user_vmm) {
+  program::begin();
+  CUdeviceptr keep = 0;
+  OK(cuMemAlloc(&keep, 1 << 20));
+  // More than the card has left beside the idle pool: the pool makes room.
+  CUmemAllocationProp prop{};
+  prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  prop.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+  CUmemGenericAllocationHandle handle = 0;
+  std::size_t free = 0;
+  std::size_t total = 0;
+  OK(cuMemGetInfo(&free, &total));
+  OK(cuMemCreate(&handle, total / 2, &prop, 0));
+  OK(cuMemRelease(handle));
+  OK(cuMemFree(keep));
+}
+
+CASE(nothing) { OK(cuInit(0)); }

@@ -1,0 +1,115 @@
+// The promise of reuse, seen in the data: the simulated streams execute late, so a block that is handed out too early holds the
+// wrong bytes at the end. Every case writes with one owner after another and lets the device check what the last one finds.
+#include <cstdint>
+
+#include "tests/preload/core/program.h"
+
+namespace {
+
+constexpr std::uint64_t kBytes = 1 << 20;
+
+class Kernels {
+ public:
+  Kernels() {
+    OK(cuModuleLoadData(&module_, "kernels"));
+    OK(cuMemAlloc(&wrong_, 4));
+    OK(cuMemsetD32(wrong_, 0, 1));
+  }
+  void fill(CUstream stream, CUdeviceptr to, std::uint64_t bytes, std::uint32_t seed) {
+    void* parameters[] = {&to, &bytes, &seed};
+    launch("fill", stream, parameters);
+  }
+  void check(CUstream stream, CUdeviceptr at, std::uint64_t bytes, std::uint32_t seed) {
+    void* parameters[] = {&at, &bytes, &seed, &wrong_};
+    launch("check", stream, parameters);
+  }
+  void spin(CUstream stream, std::uint64_t ticks) {
+    void* parameters[] = {&ticks};
+    launch("spin", stream, parameters);
+  }
+  std::uint32_t wrong_bytes() {
+    OK(cuCtxSynchronize());
+    std::uint32_t count = 0;
+    OK(cuMemcpyDtoH(&count, wrong_, 4));
+    return count;
+  }
+
+ private:
+  void launch(const char* name, CUstream stream, void** parameters) {
+    CUfunction function = nullptr;
+    OK(cuModuleGetFunction(&function, module_, name));
+    OK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, parameters, nullptr));
+  }
+
+  CUmodule module_ = nullptr;
+  CUdeviceptr wrong_ = 0;
+};
+
+}  // namespace
+
+CASE(order_plain) {
+  program::begin();
+  Kernels kernels;
+  const CUstream first = program::new_stream();
+  const CUstream second = program::new_stream();
+  CUdeviceptr before = 0;
+  for (std::uint32_t round = 0; round < 20; ++round) {
+    CUdeviceptr block = 0;
+    OK(cuMemAlloc(&block, kBytes));
+    kernels.spin(first, 1000);
+    kernels.fill(first, block, kBytes, round);  // still to come when the block is freed
+    OK(cuMemFree(block));
+    CUdeviceptr next = 0;
+    OK(cuMemAlloc(&next, kBytes));
+    kernels.fill(second, next, kBytes, 1000 + round);
+    kernels.check(second, next, kBytes, 1000 + round);
+    kernels.spin(second, 2000);
+    kernels.check(second, next, kBytes, 1000 + round);
+    before = next;
+    OK(cuMemFree(before));
+  }
+  EQUAL(kernels.wrong_bytes(), 0u);
+}
+
+CASE(order_async) {
+  program::begin();
+  Kernels kernels;
+  const CUstream first = program::new_stream();
+  const CUstream second = program::new_stream();
+  for (std::uint32_t round = 0; round < 20; ++round) {
+    CUdeviceptr block = 0;
+    OK(cuMemAllocAsync(&block, kBytes, first));
+    kernels.spin(first, 1000);
+    kernels.fill(first, block, kBytes, round);
+    OK(cuMemFreeAsync(block, first));
+    CUdeviceptr next = 0;
+    OK(cuMemAllocAsync(&next, kBytes, second));
+    kernels.fill(second, next, kBytes, 1000 + round);
+    kernels.spin(second, 2000);
+    kernels.check(second, next, kBytes, 1000 + round);
+    OK(cuMemFreeAsync(next, second));
+  }
+  EQUAL(kernels.wrong_bytes(), 0u);
+}
+
+CASE(order_destroyed_stream) {
+  program::begin();
+  Kernels kernels;
+  for (std::uint32_t round = 0; round < 10; ++round) {
+    const CUstream stream = program::new_stream();
+    CUdeviceptr block = 0;
+    OK(cuMemAllocAsync(&block, kBytes, stream));
+    kernels.spin(stream, 1000);
+    kernels.fill(stream, block, kBytes, round);
+    OK(cuMemFreeAsync(block, stream));
+    OK(cuStreamDestroy(stream));  // its work is still to come
+    const CUstream other = program::new_stream();
+    CUdeviceptr next = 0;
+    OK(cuMemAllocAsync(&next, kBytes, other));
+    kernels.fill(other, next, kBytes, 1000 + round);
+    kernels.spin(other, 2000);
+    kernels.check(other, next, kBytes, 1000 + round);
+    OK(cuMemFreeAsync(next, other));
+  }
+  EQUAL(kernels.wrong_bytes(), 0u);
+}

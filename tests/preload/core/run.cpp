@@ -1,0 +1,76 @@
+// See run.h. The places come from the build: GPUPOOL_TEST_PROGRAM, GPUPOOL_TEST_FRONT, GPUPOOL_TEST_DRIVER.
+#include "tests/preload/core/run.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+
+namespace gpupool::tests {
+namespace {
+
+std::vector<std::string> environment_of(const Environment& settings, Preload preload) {
+  Environment all{{"LD_LIBRARY_PATH", GPUPOOL_TEST_DRIVER},
+                  {"GPUPOOL_SIM_MEMORY", "4GiB"},
+                  {"GPUPOOL_SIM_DEVICES", "2"},
+                  {"PATH", "/usr/bin:/bin"}};
+  if (preload == Preload::kFront) all["LD_PRELOAD"] = GPUPOOL_TEST_FRONT;
+  for (const auto& [name, value] : settings) all[name] = value;
+  std::vector<std::string> lines;
+  for (const auto& [name, value] : all) lines.push_back(name + "=" + value);
+  return lines;
+}
+
+}  // namespace
+
+Outcome run_case(const std::string& name, const Environment& settings, Preload preload) {
+  const Folder folder;
+  const std::string out = folder / "out";
+  const std::string err = folder / "err";
+  std::vector<std::string> lines = environment_of(settings, preload);
+  std::vector<char*> environment;
+  for (std::string& line : lines) environment.push_back(line.data());
+  environment.push_back(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (!freopen(out.c_str(), "w", stdout) || !freopen(err.c_str(), "w", stderr)) _exit(126);
+    std::string program = GPUPOOL_TEST_PROGRAM;
+    std::string word = name;
+    char* words[] = {program.data(), word.data(), nullptr};
+    execve(program.c_str(), words, environment.data());
+    _exit(127);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read_file(out), read_file(err)};
+}
+
+Folder::Folder() {
+  std::string pattern = std::filesystem::temp_directory_path() / "gpupool-test-XXXXXX";
+  if (!mkdtemp(pattern.data())) throw std::runtime_error("no temporary folder");
+  path_ = pattern;
+}
+
+Folder::~Folder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+std::vector<std::string> Folder::files() const {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(path_)) names.push_back(entry.path().filename());
+  std::ranges::sort(names);
+  return names;
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace gpupool::tests

@@ -1,0 +1,38 @@
+// Runs the test program under the preload, on the simulated driver, and keeps what it said.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace gpupool::tests {
+
+struct Outcome {
+  int status = -1;  // as the shell would say it
+  std::string out;  // what the program said on stdout
+  std::string err;  // what gpupool said on stderr
+};
+
+enum class Preload : unsigned char { kNone, kFront };
+
+using Environment = std::map<std::string, std::string>;
+
+Outcome run_case(const std::string& name, const Environment& settings = {}, Preload preload = Preload::kFront);
+
+/// A fresh folder for one test's files, removed at the end.
+class Folder {
+ public:
+  Folder();
+  ~Folder();
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+  std::vector<std::string> files() const;
+
+ private:
+  std::string path_;
+};
+
+std::string read_file(const std::string& path);
+
+}  // namespace gpupool::tests

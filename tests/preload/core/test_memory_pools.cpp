@@ -1,0 +1,74 @@
+// The accounting of the program's memory pools, against the sequence that the driver's own default pool shows.
+#include "preload/memory_pools.h"
+
+#include "tests/catch.h"
+
+using namespace gpupool;
+
+namespace {
+
+constexpr std::uint64_t kMiB = 1 << 20;
+
+}  // namespace
+
+TEST_CASE("used counts requested bytes, reserved counts steps and follows the threshold") {
+  MemoryPool pool(1, 0, 0, 1);
+  CHECK(pool.take(1000));
+  CHECK(pool.reserved() == 32 * kMiB);
+  CHECK(pool.take(40 * kMiB));
+  CHECK(pool.used() == 1000 + 40 * kMiB);
+  CHECK(pool.reserved() == 64 * kMiB);
+  pool.give_back(40 * kMiB);
+  CHECK(pool.reserved() == 32 * kMiB);
+  pool.give_back(1000);
+  CHECK(pool.reserved() == 0);
+  CHECK(pool.used_high() == 1000 + 40 * kMiB);
+  CHECK(pool.reserved_high() == 64 * kMiB);
+  pool.reset_used_high();
+  pool.reset_reserved_high();
+  CHECK(pool.used_high() == 0);
+  CHECK(pool.reserved_high() == 0);
+  pool.set_release_threshold(1024 * kMiB);
+  CHECK(pool.take(100 * kMiB));
+  pool.give_back(100 * kMiB);
+  CHECK(pool.reserved() == 128 * kMiB);
+  pool.trim(0);
+  CHECK(pool.reserved() == 0);
+  CHECK(pool.reserved_high() == 128 * kMiB);
+}
+
+TEST_CASE("a pool's own limit refuses without counting") {
+  MemoryPool pool(1, 0, 32 * kMiB, 1);
+  CHECK(pool.take(32 * kMiB));
+  CHECK_FALSE(pool.take(1));
+  CHECK(pool.used() == 32 * kMiB);
+}
+
+TEST_CASE("a handle names the pool that lives now; blocks of a destroyed one still find theirs") {
+  auto pools = std::make_unique<MemoryPools>();
+  MemoryPool* first = pools->adopt(77, 0, 0);
+  REQUIRE(first);
+  CHECK(pools->adopt(77, 0, 0) == first);
+  CHECK(pools->find(77) == first);
+  pools->destroy(*first);
+  CHECK(pools->find(77) == nullptr);
+  MemoryPool* second = pools->adopt(77, 0, 0);
+  CHECK(second != first);
+  CHECK(pools->find(77) == second);
+  CHECK(pools->of_tag(first->tag()) == first);
+  CHECK(pools->of_tag(MemoryPools::kPlain) == nullptr);
+}
+
+TEST_CASE("the current pool of a device is unknown until set, and again when pools change") {
+  auto pools = std::make_unique<MemoryPools>();
+  MemoryPool* found = nullptr;
+  CHECK(pools->current(0, found) == MemoryPools::Current::kUnknown);
+  MemoryPool* pool = pools->adopt(5, 0, 0);
+  pools->set_current(0, pool);
+  CHECK(pools->current(0, found) == MemoryPools::Current::kOurs);
+  CHECK(found == pool);
+  pools->set_current(0, nullptr);
+  CHECK(pools->current(0, found) == MemoryPools::Current::kForeign);
+  pools->forget_current();
+  CHECK(pools->current(0, found) == MemoryPools::Current::kUnknown);
+}

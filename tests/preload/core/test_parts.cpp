@@ -1,0 +1,74 @@
+// The small parts: size histogram, curve, pass-through table, advice, the two renderings of a report.
+#include <nlohmann/json.hpp>
+
+#include "preload/histogram.h"
+#include "preload/passthrough.h"
+#include "preload/report.h"
+#include "tests/catch.h"
+
+using namespace gpupool;
+
+TEST_CASE("sizes fall into their power of two") {
+  SizeHistogram sizes;
+  for (std::uint64_t bytes : {1u, 2u, 3u, 4u, 1023u, 1024u}) sizes.add(bytes);
+  CHECK(sizes.count(0) == 1);
+  CHECK(sizes.count(1) == 2);
+  CHECK(sizes.count(2) == 1);
+  CHECK(sizes.count(9) == 1);
+  CHECK(sizes.count(10) == 1);
+  CHECK(sizes.bytes() == 1 + 2 + 3 + 4 + 1023 + 1024);
+}
+
+TEST_CASE("pass-through memory is live until it is freed") {
+  PassThrough direct;
+  CHECK(direct.empty());
+  direct.add(0x1000, 100);
+  direct.add(0x2000, 50);
+  CHECK(direct.live() == 150);
+  CHECK(direct.remove(0x1000));
+  CHECK_FALSE(direct.remove(0x1000));
+  CHECK(direct.live() == 50);
+  CHECK(direct.peak() == 150);
+}
+
+TEST_CASE("a full curve keeps its ends and halves its density") {
+  auto curve = std::make_unique<Curve>(0);
+  for (std::uint64_t i = 0; i < Curve::kMostPoints + 10; ++i) curve->add(i, i);
+  const auto points = curve->points();
+  CHECK(points.size() == Curve::kMostPoints / 2 + 10);
+  CHECK(points.front().reserved == 0);
+  CHECK(points.back().reserved == Curve::kMostPoints + 9);
+}
+
+TEST_CASE("the advice is the need and 10 to 30 percent, in whole steps, within the limit") {
+  constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+  CHECK(advise(0, 0, kGiB).size == 0);
+  CHECK(advise(100 << 20, 100 << 20, 0).size == 128 << 20);
+  const auto tight = advise(10 * kGiB, 10 * kGiB, 0).size;
+  const auto loose = advise(10 * kGiB, 5 * kGiB, 0).size;
+  CHECK(tight == 11 * kGiB);
+  CHECK(loose == 13 * kGiB);
+  CHECK(advise(10 * kGiB, 10 * kGiB, 10 * kGiB).size == 10 * kGiB);
+}
+
+TEST_CASE("the table and the file render the same rows") {
+  Report report;
+  ReportSection pool{.list = "pools", .title = "device 0"};
+  pool.rows.push_back({"live.peak", ReportUnit::kBytes, std::uint64_t{3} << 30, "", Audience::kEveryone});
+  pool.rows.push_back({"frees", ReportUnit::kCount, std::uint64_t{5}, "", Audience::kFile});
+  pool.rows.push_back({"waste", ReportUnit::kShare, 0.25, "", Audience::kEveryone});
+  pool.rows.push_back({"fences", ReportUnit::kCount, std::uint64_t{0}, "", Audience::kEveryone});
+  pool.size_counts = {0, 2};
+  report.sections.push_back(pool);
+  report.curve.push_back({10, 20, 30});
+  const std::string text = report_text(report);
+  CHECK(text.find("3 GiB") != std::string::npos);
+  CHECK(text.find("25.0 %") != std::string::npos);
+  CHECK(text.find("frees") == std::string::npos);
+  CHECK(text.find("fences") == std::string::npos);
+  const auto file = nlohmann::json::parse(report_json(report));
+  CHECK(file["pools"][0]["frees"] == 5);
+  CHECK(file["pools"][0]["fences"] == 0);
+  CHECK(file["pools"][0]["sizes"] == nlohmann::json::parse("[[2,2]]"));
+  CHECK(file["curve"] == nlohmann::json::parse("[[10,20,30]]"));
+}

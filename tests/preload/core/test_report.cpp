@@ -1,0 +1,133 @@
+// What a process says at its end, and that it says nothing where it should not.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/catch.h"
+#include "tests/preload/core/run.h"
+
+using namespace gpupool::tests;
+using nlohmann::json;
+
+namespace {
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("the table says what the pool did and advises a size") {
+  const Outcome outcome = run_case("plain");
+  CHECK(outcome.status == 0);
+  CHECK(contains(outcome.err, "live.peak"));
+  CHECK(contains(outcome.err, "pool.size="));
+  std::istringstream lines(outcome.err);
+  for (std::string line; std::getline(lines, line);) CHECK(line.rfind("gpupool:", 0) == 0);
+}
+
+TEST_CASE("the file has every counter, private to its owner, complete, under its own name") {
+  const Folder folder;
+  const Outcome outcome = run_case("plain", {{"GPUPOOL_STATS_PATH", folder / "report.%r.json"}, {"RANK", "3"}});
+  REQUIRE(folder.files() == std::vector<std::string>{"report.3.json"});
+  const json report = json::parse(read_file(folder / "report.3.json"));
+  CHECK(report["gpupool_report"] == 1);
+  CHECK(report["process"]["rank"] == "3");
+  CHECK(report["process"]["coverage"] == 1.0);
+  const json& pool = report["pools"].at(0);
+  CHECK(pool["requests"] == 7);
+  CHECK(pool["frees"] == 7);
+  CHECK(pool["live"] == 0);
+  CHECK(pool["requested.peak"] == 1 + 511 + 512 + 513 + 4097 + (1 << 20) + (40 << 20));
+  std::uint64_t counted = 0;
+  for (const json& bucket : pool["sizes"]) counted += bucket.at(1).get<std::uint64_t>();
+  CHECK(counted == 7);
+  CHECK_FALSE(report["curve"].empty());
+  struct stat info {};
+  REQUIRE(stat((folder / "report.3.json").c_str(), &info) == 0);
+  CHECK((info.st_mode & 0777) == 0600);
+}
+
+TEST_CASE("a name that is taken, even by a dangling link, gets a suffix and is left alone") {
+  const Folder folder;
+  REQUIRE(symlink("/nonexistent", (folder / "report").c_str()) == 0);
+  run_case("plain", {{"GPUPOOL_STATS_PATH", folder / "report"}});
+  run_case("plain", {{"GPUPOOL_STATS_PATH", folder / "report"}});
+  CHECK(folder.files() == std::vector<std::string>{"report", "report.1", "report.2"});
+  CHECK(json::parse(read_file(folder / "report.1"))["gpupool_report"] == 1);
+}
+
+TEST_CASE("children that use no device memory write nothing; those that do write their own") {
+  const Folder folder;
+  run_case("fork_after", {{"GPUPOOL_STATS_PATH", folder / "%p"}});
+  CHECK(folder.files().size() == 1);
+  const Folder other;
+  run_case("fork_before", {{"GPUPOOL_STATS_PATH", other / "%p"}});
+  CHECK(other.files().size() == 1);
+}
+
+TEST_CASE("a process that uses no device memory says nothing") {
+  const Outcome outcome = run_case("nothing");
+  CHECK(outcome.status == 0);
+  CHECK(outcome.err.empty());
+}
+
+TEST_CASE("the summary can be switched off") {
+  CHECK(run_case("plain", {{"GPUPOOL_STATS_SUMMARY", "off"}}).err.empty());
+}
+
+TEST_CASE("strategy passthrough counts what the driver serves and advises from it") {
+  const Folder folder;
+  const Outcome outcome = run_case("plain", {{"GPUPOOL_POOL_STRATEGY", "passthrough"}, {"GPUPOOL_STATS_PATH", folder / "report"}});
+  CHECK(outcome.status == 0);
+  const json report = json::parse(read_file(folder / "report"));
+  CHECK(report["process"]["coverage"] == 0.0);
+  CHECK(report["process"]["passed_live.peak"] == 1 + 511 + 512 + 513 + 4097 + (1 << 20) + (40 << 20));
+  CHECK(report["process"]["advice_size"] == 64 << 20);
+  CHECK(report["past_the_pool"].at(0)["api"] == "cuMemAlloc_v2");
+  CHECK(report["past_the_pool"].at(0)["calls"] == 7);
+}
+
+TEST_CASE("strategy off and excluded programs are left to the driver") {
+  for (const Environment& settings : {Environment{{"GPUPOOL_POOL_STRATEGY", "off"}}, Environment{{"GPUPOOL_PROCESSES_EXCLUDE", "preload_core_*"}}}) {
+    const Folder folder;
+    Environment all = settings;
+    all["GPUPOOL_STATS_PATH"] = folder / "report";
+    const Outcome outcome = run_case("plain", all);
+    CHECK(outcome.status == 0);
+    CHECK(outcome.err.empty());
+    CHECK(folder.files().empty());
+  }
+}
+
+TEST_CASE("large requests can be sent to the driver") {
+  const Folder folder;
+  run_case("plain", {{"GPUPOOL_POOL_DIRECT_ABOVE", "16MiB"}, {"GPUPOOL_STATS_PATH", folder / "report"}});
+  const json report = json::parse(read_file(folder / "report"));
+  CHECK(report["pools"].at(0)["requests"] == 6);
+  CHECK(report["past_the_pool"].at(0)["bytes"] == 40 << 20);
+}
+
+TEST_CASE("out of memory is said once, with the verdict and the setting to change") {
+  const Outcome outcome = run_case("out_of_memory", {{"GPUPOOL_STATS_SUMMARY", "off"}});
+  CHECK(contains(outcome.err, "out of memory on device 0 (capacity)"));
+  CHECK(contains(outcome.err, "largest hole"));
+  CHECK(contains(outcome.err, "pool.max"));
+  CHECK(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
+}
+
+TEST_CASE("the pool gives memory back for what it cannot serve") {
+  const Folder folder;
+  const Outcome outcome = run_case("user_vmm", {{"GPUPOOL_STATS_PATH", folder / "report"}});
+  CHECK(outcome.status == 0);
+  const json past = json::parse(read_file(folder / "report"))["past_the_pool"];
+  REQUIRE(past.size() == 1);
+  CHECK(past.at(0)["api"] == "cuMemCreate");
+  CHECK(past.at(0)["rescued"] == 1);
+}
+
+TEST_CASE("a bad setting is said once and the program runs") {
+  const Outcome outcome = run_case("plain", {{"GPUPOOL_POOL_SIZE", "lots"}, {"GPUPOOL_STATS_SUMMARY", "off"}});
+  CHECK(outcome.status == 0);
+  CHECK(contains(outcome.err, "GPUPOOL_POOL_SIZE"));
+  CHECK(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
+}
