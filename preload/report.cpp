@@ -7,8 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 
 #include "config/text.h"
 #include "preload/process.h"
@@ -16,10 +14,6 @@
 
 namespace gpupool {
 namespace {
-
-constexpr double share_lost(std::uint64_t kept, std::uint64_t whole) {
-  return whole == 0 || kept >= whole ? 0.0 : 1.0 - double(kept) / double(whole);
-}
 
 constexpr ReportUnit unit_of(std::string_view name) {
   return name == "bytes" ? ReportUnit::kBytes : name == "ns" ? ReportUnit::kNanoseconds : ReportUnit::kCount;
@@ -125,18 +119,6 @@ void say(const std::string& text) {
 
 }  // namespace
 
-Advice advise(std::uint64_t needed_peak, std::uint64_t live_peak, std::uint64_t most) {
-  if (needed_peak == 0) return {0, "the pool was not needed"};
-  const double factor = std::clamp(1.1 + share_lost(live_peak, needed_peak), 1.1, 1.3);
-  const std::uint64_t step = needed_peak < 1_GiB ? 64_MiB : 256_MiB;
-  const auto wanted = static_cast<std::uint64_t>(std::ceil(double(needed_peak) * factor));
-  const std::uint64_t size = (wanted + step - 1) / step * step;
-  char percent[16];
-  std::snprintf(percent, sizeof percent, "%.0f%%", (factor - 1) * 100);
-  if (most != 0 && size > most) return {most, "peak need " + readable(needed_peak) + ", and no more than pool.max"};
-  return {size, "peak need " + readable(needed_peak) + " and " + percent + " to spare"};
-}
-
 Report collect(Process& process, Depth depth) {
   Report report;
   std::uint64_t pooled = 0;
@@ -145,7 +127,7 @@ Report collect(Process& process, Depth depth) {
   for (unsigned row = 0; row < kHookRows; ++row) {
     if (takes_memory(HookRow(row))) passed += process.calls.of(HookRow(row)).bytes.load();
   }
-  ReportSection& about = report.sections.emplace_back(ReportSection{.list = "process", .title = "process"});
+  ReportSection& about = report.sections.emplace_back(ReportSection{.list = "process", .title = "process " + std::to_string(process.pid)});
   Rows rows(about);
   rows.text("executable", setup().executable, "the program");
   rows.number("pid", ReportUnit::kCount, static_cast<std::uint64_t>(process.pid), "its process");

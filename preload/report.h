@@ -47,6 +47,11 @@ enum class Depth : std::uint8_t { kFull, kCountersOnly };
 
 Report collect(Process& process, Depth depth);
 
+/// The part of `whole` that is not `kept`, 0 to 1.
+constexpr double share_lost(std::uint64_t kept, std::uint64_t whole) {
+  return whole == 0 || kept >= whole ? 0.0 : 1.0 - double(kept) / double(whole);
+}
+
 /// pool.size for the next run of this program: the need times 1.1 to 1.3, by how much of it was lost to fragmentation, rounded up.
 struct Advice {
   std::uint64_t size = 0;

@@ -24,6 +24,12 @@ std::string shown(const ReportRow& row) {
   return "";
 }
 
+// What did not happen needs no line.
+bool is_zero(const ReportRow& row) {
+  const auto* number = std::get_if<std::uint64_t>(&row.value);
+  return number && *number == 0;
+}
+
 std::uint64_t number_of(const ReportSection& section, std::string_view name) {
   for (const ReportRow& row : section.rows) {
     if (row.name == name) return std::get<std::uint64_t>(row.value);
@@ -51,7 +57,7 @@ std::string report_text(const Report& report) {
     }
     text += "gpupool: " + section.title + "\n";
     for (const ReportRow& row : section.rows) {
-      if (row.audience != Audience::kEveryone) continue;
+      if (row.audience != Audience::kEveryone || is_zero(row)) continue;
       char name[48];
       std::snprintf(name, sizeof name, "gpupool:   %-28s ", row.name.c_str());
       text += name + shown(row) + "\n";

@@ -16,14 +16,24 @@ constexpr std::uint64_t kDriverSlack = std::uint64_t{64} << 20;
 }  // namespace
 
 bool make_room(const Guard&, std::uint64_t bytes) {
+  const DriverApi& api = setup().api;
   CUdevice device = 0;
-  const bool any_device = setup().api.cuCtxGetDevice(&device) != CUDA_SUCCESS;
+  std::size_t free = 0;
+  std::size_t total = 0;
+  if (api.cuCtxGetDevice(&device) != CUDA_SUCCESS || api.cuMemGetInfo_v2(&free, &total) != CUDA_SUCCESS) return false;
+  const auto each_pool = [device](auto visit) {
+    process().registry.each([&](Home& home) {
+      if (home.serves() && home.device() == device) visit(*home.tape());
+    });
+  };
+  std::uint64_t holes = 0;
+  each_pool([&](const Tape& tape) { holes += tape.free_bytes(); });
+  if (holes == 0 || bytes > free + holes) return false;  // emptying the pools would not help
   std::uint64_t given = 0;
-  process().registry.each([&](Home& home) {
-    if (!home.serves() || (!any_device && home.device() != device)) return;
-    const std::uint64_t held = home.tape()->stats().reserved.current();
-    const std::uint64_t wanted = bytes == 0 ? held : std::min(held, bytes + kDriverSlack);
-    given += home.tape()->trim(held - wanted);
+  each_pool([&](Tape& tape) {
+    const std::uint64_t held = tape.stats().reserved.current();
+    const std::uint64_t wanted = bytes == 0 ? held : bytes + kDriverSlack - std::min(given, bytes + kDriverSlack);
+    given += tape.trim(held - std::min(held, wanted));
   });
   return given != 0;
 }

@@ -1,0 +1,24 @@
+// What the report recommends: pool.size for the next run.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "config/bytes.h"
+#include "config/text.h"
+#include "preload/report.h"
+
+namespace gpupool {
+
+Advice advise(std::uint64_t needed_peak, std::uint64_t live_peak, std::uint64_t most) {
+  if (needed_peak == 0) return {0, "the pool was not needed"};
+  const double factor = std::clamp(1.1 + share_lost(live_peak, needed_peak), 1.1, 1.3);
+  const std::uint64_t step = needed_peak < 1_GiB ? 64_MiB : 256_MiB;
+  const auto wanted = static_cast<std::uint64_t>(std::ceil(double(needed_peak) * factor));
+  const std::uint64_t size = (wanted + step - 1) / step * step;
+  char percent[16];
+  std::snprintf(percent, sizeof percent, "%.0f%%", (factor - 1) * 100);
+  if (most != 0 && size > most) return {most, "peak need " + readable(needed_peak) + ", and no more than pool.max"};
+  return {size, "peak need " + readable(needed_peak) + " and " + percent + " to spare"};
+}
+
+}  // namespace gpupool
