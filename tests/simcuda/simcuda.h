@@ -41,13 +41,15 @@ uint64_t simcuda_now(void);
 
 #pragma GCC visibility pop
 
-/* The byte that kernel `fill` writes at index i. */
-static inline uint8_t simcuda_pattern(uint32_t seed, uint64_t i) {
-  uint32_t x = seed * 2654435761u + (uint32_t)(i >> 2) * 2246822519u + 374761393u;
+/* What kernel `fill` writes: word w, little endian, and so byte i. */
+static inline uint32_t simcuda_pattern_word(uint32_t seed, uint64_t w) {
+  uint32_t x = seed * 2654435761u + (uint32_t)w * 2246822519u + 374761393u;
   x ^= x >> 15;
   x *= 2246822519u;
-  x ^= x >> 13;
-  return (uint8_t)(x >> (8 * (i & 3)));
+  return x ^ (x >> 13);
+}
+static inline uint8_t simcuda_pattern(uint32_t seed, uint64_t i) {
+  return (uint8_t)(simcuda_pattern_word(seed, i >> 2) >> (8 * (i & 3)));
 }
 
 #ifdef __cplusplus
