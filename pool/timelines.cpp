@@ -62,7 +62,10 @@ std::uint64_t Timelines::mark_free(Line index, int& error) {
 
 bool Timelines::make_record(Timeline& line, StreamRef on, Timing timing, int& error) {
   Record* record = make_room(line, line.recorded + 1);
-  if (record == nullptr) return false;
+  if (record == nullptr) {  // no event to be had: out of them, or the context is lost
+    error = fence_.take_error();
+    return false;
+  }
   RecordResult result = fence_.record(on, record->event);
   if (result == RecordResult::kNotNow) return false;
   if (result == RecordResult::kFailed) {
