@@ -1,5 +1,5 @@
-// How often the program's calls went to the driver rather than to the pool, and with how many bytes: one entry for each row of
-// hooks.def. Plain counters that any thread adds to; they only grow, and nobody waits for them.
+// How often the program's calls went to the driver rather than to the pool, and with how many bytes: one entry for each
+// row of hooks.def. Plain counters that any thread adds to; they only grow, and nobody waits for them.
 #pragma once
 
 #include <array>
@@ -28,7 +28,9 @@ class Calls {
   const CallCount& of(HookRow row) const { return counts_[row]; }
 
  private:
-  static void add(std::atomic<std::uint64_t>& to, std::uint64_t amount) { to.fetch_add(amount, std::memory_order_relaxed); }
+  static void add(std::atomic<std::uint64_t>& to, std::uint64_t amount) {
+    to.fetch_add(amount, std::memory_order_relaxed);
+  }
   std::array<CallCount, kHookRows> counts_;
 };
 

@@ -1,6 +1,6 @@
-// The entry of the core: the front calls it once, at the process's first hooked CUDA call, with the loader's dlsym and the driver.
-// Reads the configuration, finds the driver's functions, and hands back what a call of each row of hooks.def shall reach. Makes no
-// CUDA call. The destructor writes the report of the process that had the pool.
+// The entry of the core: the front calls it once, at the process's first hooked CUDA call, with the loader's dlsym and
+// the driver. Reads the configuration, finds the driver's functions, and hands back what a call of each row of
+// hooks.def shall reach. Makes no CUDA call. The destructor writes the report of the process that had the pool.
 #include "preload/real.h"
 
 #include <unistd.h>

@@ -1,6 +1,6 @@
-// The curve of memory over time: (time, reserved, live) of all pools, a point about every stats.interval while the program makes
-// requests. No thread of its own: every kStride-th request of a thread looks at a coarse clock. Bounded: a full curve drops every second
-// point and doubles its interval, so that it always spans the whole run.
+// The curve of memory over time: (time, reserved, live) of all pools, a point about every stats.interval while the
+// program makes requests. No thread of its own: every kStride-th request of a thread looks at a coarse clock. Bounded:
+// a full curve drops every second point and doubles its interval, so that it always spans the whole run.
 #pragma once
 
 #include <array>

@@ -1,6 +1,7 @@
-// Proof that a hook has been entered: functions that act for the program demand a Guard. It counts the depth of this thread, so that
-// calls which the driver makes from inside our own calls pass through untouched, and it keeps errno as the program left it.
-// A plain thread-local integer without a destructor: usable at any time of a thread's life, and cheap.
+// Proof that a hook has been entered: functions that act for the program demand a Guard. It counts the depth of this
+// thread, so that calls which the driver makes from inside our own calls pass through untouched, and it keeps errno as
+// the program left it. A plain thread-local integer without a destructor: usable at any time of a thread's life, and
+// cheap.
 #pragma once
 
 #include <cerrno>

@@ -1,4 +1,5 @@
-// How many requests there were of which size: a count and the bytes for each power of two. Any thread adds, nobody waits.
+// How many requests there were of which size: a count and the bytes for each power of two. Any thread adds, nobody
+// waits.
 #pragma once
 
 #include <array>

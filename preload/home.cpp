@@ -49,9 +49,12 @@ std::string card_name(const DriverApi& api, CUdevice device) {
 
 ReusePolicy policy_of(ReuseKind reuse) {
   switch (reuse) {
-    case ReuseKind::fence: return ReusePolicy::kFence;
-    case ReuseKind::sync: return ReusePolicy::kSync;
-    case ReuseKind::quiescent: return ReusePolicy::kQuiescent;
+    case ReuseKind::fence:
+      return ReusePolicy::kFence;
+    case ReuseKind::sync:
+      return ReusePolicy::kSync;
+    case ReuseKind::quiescent:
+      return ReusePolicy::kQuiescent;
   }
   return ReusePolicy::kFence;
 }
@@ -63,7 +66,8 @@ TapeOptions tape_options(const ResolvedPool& pool) {
   options.max = pool.max;
   options.headroom = pool.headroom;
   options.growth_bytes = pool.options.growth.step;
-  options.growth_factor = pool.options.growth.is_factor() ? (pool.options.growth.factor_thousandths - 1000) / 1000.0 : 0;
+  options.growth_factor =
+      pool.options.growth.is_factor() ? (pool.options.growth.factor_thousandths - 1000) / 1000.0 : 0;
   options.exact_growth = pool.options.strategy == Strategy::auto_growth;
   options.handle = pool.handle;
   options.max_split = pool.options.max_split;
@@ -75,9 +79,11 @@ TapeOptions tape_options(const ResolvedPool& pool) {
 
 bool takes_vmm(const DriverApi& api, CUdevice device, BackingKind wanted) {
   switch (wanted) {
-    case BackingKind::arena: return false;
+    case BackingKind::arena:
+      return false;
     case BackingKind::automatic:
-    case BackingKind::vmm: return VmmBacking::supported(api, device);
+    case BackingKind::vmm:
+      return VmmBacking::supported(api, device);
   }
   return false;
 }
@@ -90,8 +96,14 @@ void say(const Diagnostics& diagnostics) {
 
 }  // namespace
 
-Home::Home(const DriverApi& api, const Captures& captures, CUcontext context, CUdevice device, Owner owner, std::uint64_t first_bytes)
-    : api_(api), context_(context), device_(device), owner_(owner), uuid_(uuid_text(api, device)), card_(card_name(api, device)) {
+Home::Home(const DriverApi& api, const Captures& captures, CUcontext context, CUdevice device, Owner owner,
+           std::uint64_t first_bytes)
+    : api_(api),
+      context_(context),
+      device_(device),
+      owner_(owner),
+      uuid_(uuid_text(api, device)),
+      card_(card_name(api, device)) {
   const CardMemory card = card_memory_of(api, context);
   if (card.total == 0) return;  // the context refuses: the driver's own answer will say why
   Resolution resolution = resolve(pool_options_for(setup().options, device, uuid_), card.total, card.free);
@@ -126,8 +138,8 @@ void Home::start_pool(const Captures& captures, std::uint64_t first_bytes) {
     log::warn("device " + std::to_string(device_) + ": the card has no memory free for the pre-reservation of " +
               readable(resolved_.size) + "; the pool grows as it can");
   }
-  log::info("device " + std::to_string(device_) + " (" + card_ + "): pool of " + readable(resolved_.size) + ", at most " +
-            readable(resolved_.max) + (vmm_ ? ", vmm" : ", arena"));
+  log::info("device " + std::to_string(device_) + " (" + card_ + "): pool of " + readable(resolved_.size) +
+            ", at most " + readable(resolved_.max) + (vmm_ ? ", vmm" : ", arena"));
   if (missing != 0) start_prefill();
 }
 

@@ -1,6 +1,7 @@
-// The pool of one context: backing, fence and tape together, made at the context's first request and retired before the context goes.
-// Owned by the registry and never deleted, because another thread may be inside; a retired home keeps its statistics for the report.
-// Green contexts share the home of their device's primary context. The pre-reservation is completed by a thread of its own.
+// The pool of one context: backing, fence and tape together, made at the context's first request and retired before the
+// context goes. Owned by the registry and never deleted, because another thread may be inside; a retired home keeps its
+// statistics for the report. Green contexts share the home of their device's primary context. The pre-reservation is
+// completed by a thread of its own.
 #pragma once
 
 #include <atomic>
@@ -28,9 +29,11 @@ class Home {
   /// What kind of context it is: a primary one goes by reset and release, another by destroy.
   enum class Owner : std::uint8_t { kPrimary, kProgram };
 
-  /// With `context` current. Resolves the options against the card, reserves addresses, and maps what the first request needs.
-  /// A home that could not get a pool says so once in the log and serves nothing; it is remembered, so that it is not tried again.
-  Home(const DriverApi& api, const Captures& captures, CUcontext context, CUdevice device, Owner owner, std::uint64_t first_bytes);
+  /// With `context` current. Resolves the options against the card, reserves addresses, and maps what the first request
+  /// needs. A home that could not get a pool says so once in the log and serves nothing; it is remembered, so that it
+  /// is not tried again.
+  Home(const DriverApi& api, const Captures& captures, CUcontext context, CUdevice device, Owner owner,
+       std::uint64_t first_bytes);
 
   ~Home();
 
@@ -49,6 +52,10 @@ class Home {
   bool contains(std::uint64_t address) const { return serves() && tape_->contains(address); }
   bool movable() const { return backing_->placement() == Placement::kChosen; }
 
+  /// The context is lost to a sticky error: every call goes to the driver from now on, which says so.
+  bool lost() const { return lost_.load(std::memory_order_relaxed); }
+  void lose() { lost_.store(true, std::memory_order_relaxed); }
+
   /// Lets a context of another device (or another context of this one) use the memory: access, records and waits.
   CUresult add_peer(CUcontext peer_context, CUdevice peer);
   void remove_peer(CUcontext peer_context, CUdevice peer);
@@ -60,7 +67,8 @@ class Home {
   /// Sizes of all requests that the tape served.
   SizeHistogram& sizes() { return sizes_; }
   const SizeHistogram& sizes() const { return sizes_; }
-  /// Looks at the holes if more is live than ever before; external fragmentation at that moment is what the report calls "at the peak".
+  /// Looks at the holes if more is live than ever before; external fragmentation at that moment is what the report
+  /// calls "at the peak".
   void sample_holes();
   double fragmentation_at_peak() const { return fragmentation_at_peak_.load(std::memory_order_relaxed); }
 
@@ -87,6 +95,7 @@ class Home {
   std::unique_ptr<Tape> tape_;
   std::atomic<bool> alive_{true};
   std::atomic<bool> serves_{false};
+  std::atomic<bool> lost_{false};
   std::atomic<bool> stop_{false};
   std::thread prefill_;
   SizeHistogram sizes_;

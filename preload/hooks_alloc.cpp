@@ -1,5 +1,5 @@
-// Plain device memory: cuMemAlloc, cuMemAllocPitch, cuMemFree. What is not plainly serveable goes to the driver, whose answer is native
-// by definition.
+// Plain device memory: cuMemAlloc, cuMemAllocPitch, cuMemFree. What is not plainly serveable goes to the driver, whose
+// answer is native by definition.
 #include "preload/real.h"
 
 #include "preload/serve.h"
@@ -35,7 +35,8 @@ CUresult cuMemAlloc_v2(CUdeviceptr* out, std::size_t bytes) {
   return serveable(guard, out, bytes) ? plain(guard, kRow_cuMemAlloc_v2, bytes, out, ask) : ask();
 }
 
-CUresult cuMemAllocPitch_v2(CUdeviceptr* out, std::size_t* pitch_out, std::size_t width, std::size_t height, unsigned element) {
+CUresult cuMemAllocPitch_v2(CUdeviceptr* out, std::size_t* pitch_out, std::size_t width, std::size_t height,
+                            unsigned element) {
   const Guard guard;
   const auto ask = [&] { return real::cuMemAllocPitch_v2(out, pitch_out, width, height, element); };
   std::size_t pitch = 0;

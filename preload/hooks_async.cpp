@@ -1,5 +1,6 @@
-// Stream-ordered device memory: cuMemAllocAsync, cuMemAllocFromPoolAsync, cuMemFreeAsync, each in the spelling of the legacy and of the
-// per-thread default stream. Inside a capture this memory belongs to the graph, and the driver serves it.
+// Stream-ordered device memory: cuMemAllocAsync, cuMemAllocFromPoolAsync, cuMemFreeAsync, each in the spelling of the
+// legacy and of the per-thread default stream. Inside a capture this memory belongs to the graph, and the driver serves
+// it.
 #include "preload/real.h"
 
 #include "preload/pool_calls.h"
@@ -14,8 +15,8 @@ bool serveable(const Guard& guard, const CUdeviceptr* out, std::uint64_t bytes) 
 }
 
 template <class Ask>
-CUresult from_pool(const Guard& guard, Home& home, Line line, MemoryPool& pool, HookRow row, std::uint64_t bytes, CUdeviceptr* out,
-                   Ask ask) {
+CUresult from_pool(const Guard& guard, Home& home, Line line, MemoryPool& pool, HookRow row, std::uint64_t bytes,
+                   CUdeviceptr* out, Ask ask) {
   if (!pool.take(bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
   const Request request{.bytes = bytes, .line = line, .tag = pool.tag(), .may_wait = pool.may_wait()};
   const CUresult result = serve(guard, home, request, row, out, ask);
@@ -37,7 +38,8 @@ CUresult alloc(HookRow row, Flavour flavour, CUdeviceptr* out, std::size_t bytes
 }
 
 template <class Ask>
-CUresult alloc_from(HookRow row, Flavour flavour, CUdeviceptr* out, std::size_t bytes, CUmemoryPool handle, CUstream given, Ask ask) {
+CUresult alloc_from(HookRow row, Flavour flavour, CUdeviceptr* out, std::size_t bytes, CUmemoryPool handle,
+                    CUstream given, Ask ask) {
   const Guard guard;
   if (!serveable(guard, out, bytes)) return ask();
   const CUstream stream = named(given, flavour);
@@ -45,7 +47,8 @@ CUresult alloc_from(HookRow row, Flavour flavour, CUdeviceptr* out, std::size_t 
   MemoryPool* pool = known_pool(guard, handle);
   const StreamSpot spot = pool ? spot_of(guard, stream, bytes) : StreamSpot{};
   if (!spot.home) return pass_through(guard, row, bytes, out, ask);
-  if (spot.home->device() == pool->device()) return from_pool(guard, *spot.home, spot.line, *pool, row, bytes, out, ask);
+  if (spot.home->device() == pool->device())
+    return from_pool(guard, *spot.home, spot.line, *pool, row, bytes, out, ask);
   // A pool's memory lies on the pool's device, whatever device the stream belongs to.
   Home* home = process().registry.of_primary(pool->device());
   if (!home) return pass_through(guard, row, bytes, out, ask);
@@ -66,7 +69,8 @@ CUresult free(Flavour flavour, CUdeviceptr address, CUstream given, Ask ask) {
 }  // namespace
 
 CUresult cuMemAllocAsync(CUdeviceptr* out, std::size_t bytes, CUstream stream) {
-  return alloc(kRow_cuMemAllocAsync, Flavour::kLegacy, out, bytes, stream, [&] { return real::cuMemAllocAsync(out, bytes, stream); });
+  return alloc(kRow_cuMemAllocAsync, Flavour::kLegacy, out, bytes, stream,
+               [&] { return real::cuMemAllocAsync(out, bytes, stream); });
 }
 
 CUresult cuMemAllocAsync_ptsz(CUdeviceptr* out, std::size_t bytes, CUstream stream) {

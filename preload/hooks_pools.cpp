@@ -1,5 +1,5 @@
-// The program's memory pools. The driver's own pool stays behind each handle: every call goes to it first, so that wrong arguments get
-// the native answer, and what it reports gets our bytes added.
+// The program's memory pools. The driver's own pool stays behind each handle: every call goes to it first, so that
+// wrong arguments get the native answer, and what it reports gets our bytes added.
 #include "preload/real.h"
 
 #include <algorithm>
@@ -37,9 +37,12 @@ MemoryPool* current_pool(const Guard&, CUdevice device) {
   MemoryPools& pools = process().pools;
   MemoryPool* pool = nullptr;
   switch (pools.current(device, pool)) {
-    case MemoryPools::Current::kOurs: return pool;
-    case MemoryPools::Current::kForeign: return nullptr;
-    case MemoryPools::Current::kUnknown: break;
+    case MemoryPools::Current::kOurs:
+      return pool;
+    case MemoryPools::Current::kForeign:
+      return nullptr;
+    case MemoryPools::Current::kUnknown:
+      break;
   }
   CUmemoryPool handle = nullptr;
   if (real::cuDeviceGetMemPool(&handle, device) != CUDA_SUCCESS) return nullptr;
@@ -72,7 +75,8 @@ CUresult cuMemPoolCreate(CUmemoryPool* handle, const CUmemPoolProps* props) {
   const auto ask = [&] { return real::cuMemPoolCreate(handle, props); };
   if (guard.nested()) return ask();
   const CUresult result = watched(guard, kRow_cuMemPoolCreate, 0, ask);
-  if (result == CUDA_SUCCESS && serveable(*props)) process().pools.adopt(key(*handle), props->location.id, props->maxSize);
+  if (result == CUDA_SUCCESS && serveable(*props))
+    process().pools.adopt(key(*handle), props->location.id, props->maxSize);
   return result;
 }
 
@@ -93,7 +97,8 @@ CUresult cuMemPoolTrimTo(CUmemoryPool handle, std::size_t keep) {
   MemoryPool* pool = guard.nested() || result != CUDA_SUCCESS ? nullptr : known_pool(guard, handle);
   if (!pool) return result;
   pool->trim(keep);
-  each_home_on(pool->device(), [&](Home& home) { home.tape()->trim(std::max<std::uint64_t>(keep, home.resolved().size)); });
+  each_home_on(pool->device(),
+               [&](Home& home) { home.tape()->trim(std::max<std::uint64_t>(keep, home.resolved().size)); });
   return result;
 }
 
@@ -103,8 +108,10 @@ CUresult cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attribut
   MemoryPool* pool = guard.nested() || result != CUDA_SUCCESS ? nullptr : known_pool(guard, handle);
   if (!pool) return result;
   // Attributes without a case live in the driver's pool alone.
-  if (attribute == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD) pool->set_release_threshold(*static_cast<const cuuint64_t*>(value));
-  if (attribute == CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES) pool->set_may_wait(*static_cast<const int*>(value) != 0);
+  if (attribute == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
+    pool->set_release_threshold(*static_cast<const cuuint64_t*>(value));
+  if (attribute == CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES)
+    pool->set_may_wait(*static_cast<const int*>(value) != 0);
   if (attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH) pool->reset_used_high();
   if (attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH) pool->reset_reserved_high();
   return result;
@@ -139,7 +146,8 @@ CUresult cuMemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool handle, CUmem
   return real::cuMemPoolGetAccess(flags, handle, location);
 }
 
-// Our pools are not exportable, and the driver refuses an address that it does not know, as it refuses one of such a pool.
+// Our pools are not exportable, and the driver refuses an address that it does not know, as it refuses one of such a
+// pool.
 CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData* data, CUdeviceptr address) {
   return real::cuMemPoolExportPointer(data, address);
 }
@@ -152,7 +160,9 @@ CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool handle) {
 
 CUresult cuDeviceGetMemPool(CUmemoryPool* handle, CUdevice device) { return real::cuDeviceGetMemPool(handle, device); }
 
-CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* handle, CUdevice device) { return real::cuDeviceGetDefaultMemPool(handle, device); }
+CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* handle, CUdevice device) {
+  return real::cuDeviceGetDefaultMemPool(handle, device);
+}
 
 CUresult cuMemSetMemPool(CUmemLocation* location, CUmemAllocationType type, CUmemoryPool handle) {
   const CUresult result = real::cuMemSetMemPool(location, type, handle);

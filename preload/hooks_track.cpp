@@ -1,5 +1,5 @@
-// What changes the ground the pools stand on: captures, streams, contexts, peer access. The driver does the work; the pools are told
-// before or after, whichever keeps their promise.
+// What changes the ground the pools stand on: captures, streams, contexts, peer access. The driver does the work; the
+// pools are told before or after, whichever keeps their promise.
 #include "preload/real.h"
 
 #include <array>
@@ -12,8 +12,8 @@
 namespace gpupool::hook {
 namespace {
 
-// Holds every tape, so that no record or wait can fall between a capture's begin and our knowing of it. In the order of the homes,
-// after the registry's own lock.
+// Holds every tape, so that no record or wait can fall between a capture's begin and our knowing of it. In the order of
+// the homes, after the registry's own lock.
 class AllTapes {
  public:
   AllTapes() : registry_(process().registry.hold()) {
@@ -126,16 +126,17 @@ CUresult cuStreamBeginCapture_v2_ptsz(CUstream stream, CUstreamCaptureMode mode)
   return begin_capture(Flavour::kPerThread, stream, [&] { return real::cuStreamBeginCapture_v2_ptsz(stream, mode); });
 }
 
-CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode* nodes, const CUgraphEdgeData* edges,
-                                     std::size_t count, CUstreamCaptureMode mode) {
+CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode* nodes,
+                                     const CUgraphEdgeData* edges, std::size_t count, CUstreamCaptureMode mode) {
   return begin_capture(Flavour::kLegacy, stream,
                        [&] { return real::cuStreamBeginCaptureToGraph(stream, graph, nodes, edges, count, mode); });
 }
 
-CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph, const CUgraphNode* nodes, const CUgraphEdgeData* edges,
-                                          std::size_t count, CUstreamCaptureMode mode) {
-  return begin_capture(Flavour::kPerThread, stream,
-                       [&] { return real::cuStreamBeginCaptureToGraph_ptsz(stream, graph, nodes, edges, count, mode); });
+CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph, const CUgraphNode* nodes,
+                                          const CUgraphEdgeData* edges, std::size_t count, CUstreamCaptureMode mode) {
+  return begin_capture(Flavour::kPerThread, stream, [&] {
+    return real::cuStreamBeginCaptureToGraph_ptsz(stream, graph, nodes, edges, count, mode);
+  });
 }
 
 CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
@@ -163,11 +164,13 @@ CUresult cuCtxCreate_v2(CUcontext* context, unsigned flags, CUdevice device) {
 }
 
 CUresult cuCtxCreate_v3(CUcontext* context, CUexecAffinityParam* params, int count, unsigned flags, CUdevice device) {
-  return create_context(kRow_cuCtxCreate_v3, context, [&] { return real::cuCtxCreate_v3(context, params, count, flags, device); });
+  return create_context(kRow_cuCtxCreate_v3, context,
+                        [&] { return real::cuCtxCreate_v3(context, params, count, flags, device); });
 }
 
 CUresult cuCtxCreate_v4(CUcontext* context, CUctxCreateParams* params, unsigned flags, CUdevice device) {
-  return create_context(kRow_cuCtxCreate_v4, context, [&] { return real::cuCtxCreate_v4(context, params, flags, device); });
+  return create_context(kRow_cuCtxCreate_v4, context,
+                        [&] { return real::cuCtxCreate_v4(context, params, flags, device); });
 }
 
 CUresult cuCtxDestroy(CUcontext context) {

@@ -1,5 +1,6 @@
-// Questions about memory, answered for a block of the pool as the driver answers them for memory of cuMemAlloc: free memory, the range and
-// the attributes of an address, what may be exported. The driver is asked first wherever its own checks of the arguments matter.
+// Questions about memory, answered for a block of the pool as the driver answers them for memory of cuMemAlloc: free
+// memory, the range and the attributes of an address, what may be exported. The driver is asked first wherever its own
+// checks of the arguments matter.
 #include "preload/real.h"
 
 #include <algorithm>
@@ -11,7 +12,9 @@ namespace gpupool::hook {
 namespace {
 
 // The home of an address, unless the call comes from inside one of ours.
-Home* home_at(const Guard& guard, CUdeviceptr address) { return guard.nested() ? nullptr : process().registry.at(address); }
+Home* home_at(const Guard& guard, CUdeviceptr address) {
+  return guard.nested() ? nullptr : process().registry.at(address);
+}
 
 // The sum over a device's pools of what their holes add to "free" and of what their blocks hold.
 struct Pools {
@@ -44,18 +47,24 @@ void correct(CUpointer_attribute attribute, const Home& home, const BlockInfo& b
   const std::uint64_t mapping = block.address / kPiece * kPiece;
   const auto put = [answer](auto value) { *static_cast<decltype(value)*>(answer) = value; };
   switch (attribute) {
-    case CU_POINTER_ATTRIBUTE_CONTEXT: return put(block.stream_ordered ? CUcontext{} : home.context());
-    case CU_POINTER_ATTRIBUTE_BUFFER_ID: return put(buffer_id(home, block));
-    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: return put(CUdeviceptr{block.address});
-    case CU_POINTER_ATTRIBUTE_RANGE_SIZE: return put(std::size_t{block.requested});
-    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR: return put(CUdeviceptr{mapping});
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+      return put(block.stream_ordered ? CUcontext{} : home.context());
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+      return put(buffer_id(home, block));
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+      return put(CUdeviceptr{block.address});
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+      return put(std::size_t{block.requested});
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+      return put(CUdeviceptr{mapping});
     case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
       return put(std::size_t{(block.address + block.bytes + kPiece - 1) / kPiece * kPiece - mapping});
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE: {
       const MemoryPool* pool = block.stream_ordered ? process().pools.of_tag(block.tag) : nullptr;
       return put(pool ? reinterpret_cast<CUmemoryPool>(pool->handle()) : CUmemoryPool{});
     }
-    default: return;  // the same for every memory of the device, or honest: what only cuMemAlloc memory can do
+    default:
+      return;  // the same for every memory of the device, or honest: what only cuMemAlloc memory can do
   }
 }
 
@@ -136,7 +145,8 @@ CUresult cuPointerSetAttribute(const void* value, CUpointer_attribute attribute,
 }
 
 CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* handle, void* address) {
-  return not_for_blocks(reinterpret_cast<CUdeviceptr>(address), [&] { return real::cuMemRetainAllocationHandle(handle, address); });
+  return not_for_blocks(reinterpret_cast<CUdeviceptr>(address),
+                        [&] { return real::cuMemRetainAllocationHandle(handle, address); });
 }
 
 CUresult cuMemUnmap(CUdeviceptr address, std::size_t bytes) {
@@ -159,13 +169,16 @@ CUresult cuMemGetHandleForAddressRange(void* handle, CUdeviceptr address, std::s
   return real::cuMemGetHandleForAddressRange(handle, address, bytes, type, flags);
 }
 
-// Memory of a tape has no legacy handle, and the driver says so. A slab of an arena has one, which names the slab's first byte:
-// only the block that begins there can be told to another process by it.
+// Memory of a tape has no legacy handle, and the driver says so. A slab of an arena has one, but it names the slab's
+// first byte: it can tell another process of the block that begins there, and of no other.
 CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
   const Guard guard;
   Home* home = home_at(guard, address);
   if (!home || home->movable()) return real::cuIpcGetMemHandle(handle, address);
-  if (!pin(*home, address)) return CUDA_ERROR_INVALID_VALUE;
+  CUdeviceptr slab = 0;
+  const CUresult result = real::cuMemGetAddressRange_v2(&slab, nullptr, address);
+  if (result != CUDA_SUCCESS) return result;
+  if (slab != address || !pin(*home, address)) return CUDA_ERROR_INVALID_VALUE;
   return real::cuIpcGetMemHandle(handle, address);
 }
 

@@ -1,4 +1,5 @@
-// See log.h. The logger is reached through one atomic pointer and never deleted: a thread may be inside it when the process ends.
+// See log.h. The logger is reached through one atomic pointer and never deleted: a thread may be inside it when the
+// process ends.
 #include "preload/log.h"
 
 #include <spdlog/sinks/basic_file_sink.h>
@@ -27,12 +28,18 @@ std::atomic<spdlog::logger*> the_logger{nullptr};
 
 spdlog::level::level_enum level_of(LogLevel level) {
   switch (level) {
-    case LogLevel::trace: return spdlog::level::trace;
-    case LogLevel::debug: return spdlog::level::debug;
-    case LogLevel::info: return spdlog::level::info;
-    case LogLevel::warn: return spdlog::level::warn;
-    case LogLevel::error: return spdlog::level::err;
-    case LogLevel::off: return spdlog::level::off;
+    case LogLevel::trace:
+      return spdlog::level::trace;
+    case LogLevel::debug:
+      return spdlog::level::debug;
+    case LogLevel::info:
+      return spdlog::level::info;
+    case LogLevel::warn:
+      return spdlog::level::warn;
+    case LogLevel::error:
+      return spdlog::level::err;
+    case LogLevel::off:
+      return spdlog::level::off;
   }
   return spdlog::level::off;
 }

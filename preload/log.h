@@ -1,6 +1,6 @@
-// The only place that knows the logging library. Lines go to stderr or to log.path, begin with "gpupool:", and are never written on
-// the hot path or under a tape's lock. The sink opens at the first message that passes the level; a forked child opens its own.
-// Any thread may call; nothing throws.
+// The only place that knows the logging library. Lines go to stderr or to log.path, begin with "gpupool:", and are
+// never written on the hot path or under a tape's lock. The sink opens at the first message that passes the level; a
+// forked child opens its own. Any thread may call; nothing throws.
 #pragma once
 
 #include <atomic>

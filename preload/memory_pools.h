@@ -1,7 +1,8 @@
-// The program's memory pools (CUmemoryPool) as accounting tags on the tapes: each has its own used and reserved bytes, high marks,
-// release threshold and limit, as the driver's pools have, while the bytes come from the one tape. The driver's real pool stays the
-// identity of each: its handle is the key, it validates every call, and it holds no memory of ours. No CUDA types here, so
-// that it can be tested alone. Counting and finding are lock-free; adopting takes a mutex.
+// The program's memory pools (CUmemoryPool) as accounting tags on the tapes: each has its own used and reserved bytes,
+// high marks, release threshold and limit, as the driver's pools have, while the bytes come from the one tape. The
+// driver's real pool stays the identity of each: its handle is the key, it validates every call, and it holds no memory
+// of ours. No CUDA types here, so that it can be tested alone. Counting and finding are lock-free; adopting takes a
+// mutex.
 #pragma once
 
 #include <array>
@@ -70,8 +71,8 @@ class MemoryPools {
   static constexpr unsigned kMostPools = 4096;
   static constexpr int kMostDevices = 64;
 
-  /// A pool whose requests the tapes shall serve. Null when there are too many: it then passes through. Never freed, because
-  /// blocks that outlive a destroyed pool still count back to it.
+  /// A pool whose requests the tapes shall serve. Null when there are too many: it then passes through. Never freed,
+  /// because blocks that outlive a destroyed pool still count back to it.
   MemoryPool* adopt(PoolHandle handle, int device, std::uint64_t limit);
   /// Null for a pool that is not ours (exportable, imported, managed, host) or destroyed.
   MemoryPool* find(PoolHandle handle);

@@ -1,6 +1,6 @@
-// Device memory that the driver itself serves: requests above pool.direct_above, what the pool could not hold, and everything under
-// strategy passthrough. Keeps address -> size, so that live bytes and their peak can be told. One mutex, taken beside a driver call
-// of microseconds; never held during one.
+// Device memory that the driver itself serves: requests above pool.direct_above, what the pool could not hold, and
+// everything under strategy passthrough. Keeps address -> size, so that live bytes and their peak can be told. One
+// mutex, taken beside a driver call of microseconds; never held during one.
 #pragma once
 
 #include <atomic>

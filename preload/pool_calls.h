@@ -8,7 +8,8 @@
 
 namespace gpupool {
 
-/// The pool that cuMemAllocAsync uses on a device; null: the driver's business (exportable, managed, or the device has none).
+/// The pool that cuMemAllocAsync uses on a device; null: the driver's business (exportable, managed, or the device has
+/// none).
 MemoryPool* current_pool(const Guard& guard, CUdevice device);
 
 /// The pool of a handle; null: not ours. Finds a device's default pool even when the program has it from elsewhere.

@@ -55,7 +55,10 @@ std::string without_slashes(std::string text) {
 }  // namespace
 
 Process::Process(const Setup& setup)
-    : pid(getpid()), started_ns(monotonic_ns()), registry(setup.api, captures), curve(static_cast<std::uint64_t>(setup.options.stats.interval.count())) {}
+    : pid(getpid()),
+      started_ns(monotonic_ns()),
+      registry(setup.api, captures),
+      curve(static_cast<std::uint64_t>(setup.options.stats.interval.count())) {}
 
 bool has_process() { return the_process.load(std::memory_order_acquire) != nullptr; }
 const Setup& setup() { return *the_setup; }
@@ -75,11 +78,16 @@ std::string expand_path(const std::string& pattern, pid_t pid) {
       continue;
     }
     const char what = pattern[++i];
-    if (what == 'p') path += std::to_string(pid);
-    else if (what == 'h') path += without_slashes(host());
-    else if (what == 'r') path += without_slashes(rank());
-    else if (what == '%') path += '%';
-    else (path += '%') += what;
+    if (what == 'p')
+      path += std::to_string(pid);
+    else if (what == 'h')
+      path += without_slashes(host());
+    else if (what == 'r')
+      path += without_slashes(rank());
+    else if (what == '%')
+      path += '%';
+    else
+      (path += '%') += what;
   }
   return path;
 }

@@ -1,6 +1,7 @@
-// Everything the core keeps for this process, in one place. Setup is what the front and the configuration said: made once, constant,
-// shared with forked children. Process is what has happened since: a forked child leaves the parent's behind, untouched, and starts
-// with a fresh one, so no lock or thread of the parent matters to it. Neither is ever deleted.
+// Everything the core keeps for this process, in one place. Setup is what the front and the configuration said: made
+// once, constant, shared with forked children. Process is what has happened since: a forked child leaves the parent's
+// behind, untouched, and starts with a fresh one, so no lock or thread of the parent matters to it. Neither is ever
+// deleted.
 #pragma once
 
 #include <sys/types.h>

@@ -1,7 +1,7 @@
-// The driver's own functions, one typed pointer for each row of hooks.def, and the declaration of the hook that stands before it.
-// Filled once by core.cpp before the first hook can run and constant afterwards, so no lock. A pointer is null where the driver is
-// too old to have the function; its hook is then never handed out. Include this header first: it asks cuda.h for every version
-// of every function under its own name.
+// The driver's own functions, one typed pointer for each row of hooks.def, and the declaration of the hook that stands
+// before it. Filled once by core.cpp before the first hook can run and constant afterwards, so no lock. A pointer is
+// null where the driver is too old to have the function; its hook is then never handed out. Include this header first:
+// it asks cuda.h for every version of every function under its own name.
 #pragma once
 
 #if defined(__cuda_cuda_h__) && !defined(__CUDA_API_VERSION_INTERNAL)

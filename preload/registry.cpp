@@ -1,4 +1,5 @@
-// See registry.h. Homes are made under the mutex: the slow path of a context's first request, with the driver calls of its pool.
+// See registry.h. Homes are made under the mutex: the slow path of a context's first request, with the driver calls of
+// its pool.
 #include "preload/registry.h"
 
 #include <algorithm>
@@ -61,7 +62,8 @@ Home* Registry::make(CUcontext context, std::uint64_t bytes) {
   if (count == kMostHomes || !current.ok() || api_.cuCtxGetDevice(&device) != CUDA_SUCCESS) return nullptr;
   const bool created = std::ranges::find(created_, context, &Created::context) != created_.end();
   try {
-    homes_[count] = new Home(api_, captures_, context, device, created ? Home::Owner::kProgram : Home::Owner::kPrimary, bytes);
+    homes_[count] =
+        new Home(api_, captures_, context, device, created ? Home::Owner::kProgram : Home::Owner::kPrimary, bytes);
   } catch (...) {
     return nullptr;  // no host memory: the driver serves
   }
@@ -70,8 +72,8 @@ Home* Registry::make(CUcontext context, std::uint64_t bytes) {
   return homes_[count];
 }
 
-// Every context of a card can reach all memory of that card, and those that were given peer access reach it too: all of them
-// take part in the records and waits of a pool.
+// Every context of a card can reach all memory of that card, and those that were given peer access reach it too: all of
+// them take part in the records and waits of a pool.
 void Registry::introduce(Home& fresh) {
   for (const Peer& peer : peers_) {
     if (peer.owner == fresh.context()) fresh.add_peer(peer.accessor, peer.accessor_device);
@@ -181,8 +183,10 @@ void Registry::access_granted(CUdevice owner, CUdevice accessor) {
   const Home* reader = of_primary(accessor);
   each([&](Home& home) {
     if (home.device() != owner || !home.serves()) return;
-    if (reader) home.add_peer(reader->context(), accessor);
-    else home.add_access(accessor);
+    if (reader)
+      home.add_peer(reader->context(), accessor);
+    else
+      home.add_access(accessor);
   });
 }
 

@@ -1,6 +1,6 @@
-// All homes of the process: found by the current context for a request, by address for a free. Appended under one mutex, read
-// without any; a home's place never changes. A thread-local cache of one entry stands before the search by context; `epoch`,
-// raised whenever a context or a stream goes, empties the caches of all threads.
+// All homes of the process: found by the current context for a request, by address for a free. Appended under one
+// mutex, read without any; a home's place never changes. A thread-local cache of one entry stands before the search by
+// context; `epoch`, raised whenever a context or a stream goes, empties the caches of all threads.
 #pragma once
 
 #include <array>
@@ -23,7 +23,8 @@ class Registry {
 
   Registry(const DriverApi& api, const Captures& captures) : api_(api), captures_(captures) {}
 
-  /// The home of the calling thread's current context, made at its first request (of `bytes`). Null: no context, or no pool for it.
+  /// The home of the calling thread's current context, made at its first request (of `bytes`). Null: no context, or no
+  /// pool for it.
   Home* here(const Guard& guard, std::uint64_t bytes);
   /// The home of a context that need not be current, not folded.
   Home* of_context(const Guard& guard, CUcontext context, std::uint64_t bytes);
@@ -58,7 +59,8 @@ class Registry {
 
   void peer_enabled(CUcontext owner, CUcontext accessor);
   void peer_disabled(CUcontext owner, CUcontext accessor);
-  /// The pools of `owner` are opened to another device: access for its kernels, and its context joins the fences once it is known.
+  /// The pools of `owner` are opened to another device: access for its kernels, and its context joins the fences once
+  /// it is known.
   void access_granted(CUdevice owner, CUdevice accessor);
 
  private:

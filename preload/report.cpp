@@ -21,7 +21,8 @@ constexpr ReportUnit unit_of(std::string_view name) {
 
 // What people look for first; the file has the rest.
 Audience audience_of(std::string_view name) {
-  constexpr std::string_view kShown[] = {"reserved.peak", "live.peak", "needed.peak", "requests", "fences", "host_waits", "migrations", "passed_live.peak"};
+  constexpr std::string_view kShown[] = {"reserved.peak", "live.peak",  "needed.peak", "requests",
+                                         "fences",        "host_waits", "migrations",  "passed_live.peak"};
   return std::ranges::find(kShown, name) != std::end(kShown) ? Audience::kEveryone : Audience::kFile;
 }
 
@@ -63,8 +64,10 @@ ReportSection pool_section(const Home& home, Depth depth) {
 #include "pool/stats.def"
 #undef GAUGE
 #undef COUNTER
-  rows.share("waste", share_lost(stats.live.peak(), stats.needed.peak()), "needed memory that live blocks at their peak did not fill");
-  rows.share("internal_waste", share_lost(stats.requested.peak(), stats.live.peak()), "bytes in blocks that nobody asked for");
+  rows.share("waste", share_lost(stats.live.peak(), stats.needed.peak()),
+             "needed memory that live blocks at their peak did not fill");
+  rows.share("internal_waste", share_lost(stats.requested.peak(), stats.live.peak()),
+             "bytes in blocks that nobody asked for");
   rows.share("hit_rate", stats.requests.get() ? double(stats.hits.get()) / double(stats.requests.get()) : 0.0,
              "requests served by an existing hole");
   if (depth == Depth::kFull) {
@@ -77,7 +80,8 @@ ReportSection pool_section(const Home& home, Depth depth) {
   const Advice advice = advise(stats.needed.peak(), stats.live.peak(), home.resolved().max);
   rows.number("advice_size", ReportUnit::kBytes, advice.size, "pool.size for the next run");
   rows.text("advice", "pool.size=" + readable(advice.size) + ": " + advice.reason, "why", Audience::kEveryone);
-  for (unsigned bucket = 0; bucket < SizeHistogram::kBuckets; ++bucket) section.size_counts.push_back(home.sizes().count(bucket));
+  for (unsigned bucket = 0; bucket < SizeHistogram::kBuckets; ++bucket)
+    section.size_counts.push_back(home.sizes().count(bucket));
   return section;
 }
 
@@ -92,7 +96,8 @@ ReportSection past_section(HookRow row, const CallCount& count) {
   rows.number("calls", ReportUnit::kCount, count.calls.load(), "calls that the driver served");
   rows.number("bytes", ReportUnit::kBytes, count.bytes.load(), "bytes that they asked for");
   rows.number("refused", ReportUnit::kCount, count.refused.load(), "calls that were out of memory");
-  rows.number("rescued", ReportUnit::kCount, count.rescued.load(), "calls that succeeded after a pool gave memory back");
+  rows.number("rescued", ReportUnit::kCount, count.rescued.load(),
+              "calls that succeeded after a pool gave memory back");
   return section;
 }
 
@@ -104,7 +109,8 @@ std::uint64_t milliseconds_since(std::int64_t start_ns) {
 
 bool used_device_memory(Process& process) {
   bool used = process.direct.peak() != 0;
-  process.registry.each([&](const Home& home) { used = used || (home.tape() && home.tape()->stats().requests.get() != 0); });
+  process.registry.each(
+      [&](const Home& home) { used = used || (home.tape() && home.tape()->stats().requests.get() != 0); });
   for (unsigned row = 0; row < kHookRows; ++row) used = used || process.calls.of(HookRow(row)).bytes.load() != 0;
   return used;
 }
@@ -127,29 +133,34 @@ Report collect(Process& process, Depth depth) {
   for (unsigned row = 0; row < kHookRows; ++row) {
     if (takes_memory(HookRow(row))) passed += process.calls.of(HookRow(row)).bytes.load();
   }
-  ReportSection& about = report.sections.emplace_back(ReportSection{.list = "process", .title = "process " + std::to_string(process.pid)});
+  ReportSection& about =
+      report.sections.emplace_back(ReportSection{.list = "process", .title = "process " + std::to_string(process.pid)});
   Rows rows(about);
   rows.text("executable", setup().executable, "the program");
   rows.number("pid", ReportUnit::kCount, static_cast<std::uint64_t>(process.pid), "its process");
   rows.text("host", expand_path("%h", process.pid), "its host");
   rows.text("rank", expand_path("%r", process.pid), "its rank in the job");
   rows.text("strategy", to_text(setup().options.pool.strategy), "pool.strategy");
-  rows.number("wall_ms", ReportUnit::kCount, milliseconds_since(process.started_ns), "milliseconds since the first CUDA call");
+  rows.number("wall_ms", ReportUnit::kCount, milliseconds_since(process.started_ns),
+              "milliseconds since the first CUDA call");
   rows.number("pooled", ReportUnit::kBytes, pooled, "bytes asked for and served from a pool, in all");
-  rows.number("passed", ReportUnit::kBytes, passed, "bytes of device memory asked for and served by the driver, in all");
+  rows.number("passed", ReportUnit::kBytes, passed,
+              "bytes of device memory asked for and served by the driver, in all");
   rows.number("passed_live.peak", ReportUnit::kBytes, process.direct.peak(), "the driver's share at its peak");
   if (setup().options.pool.strategy == Strategy::passthrough) {
     const Advice advice = advise(process.direct.peak(), process.direct.peak(), 0);
     rows.number("advice_size", ReportUnit::kBytes, advice.size, "pool.size for the next run");
     rows.text("advice", "pool.size=" + readable(advice.size) + ": " + advice.reason, "why", Audience::kEveryone);
   }
-  rows.share("coverage", pooled + passed ? double(pooled) / double(pooled + passed) : 0.0, "share of bytes that were pooled");
+  rows.share("coverage", pooled + passed ? double(pooled) / double(pooled + passed) : 0.0,
+             "share of bytes that were pooled");
   process.registry.each([&](const Home& home) {
     if (home.tape()) report.sections.push_back(pool_section(home, depth));
   });
   for (unsigned row = 0; row < kHookRows; ++row) {
     const CallCount& count = process.calls.of(HookRow(row));
-    if (count.bytes.load() || count.refused.load() || count.rescued.load()) report.sections.push_back(past_section(HookRow(row), count));
+    if (count.bytes.load() || count.refused.load() || count.rescued.load())
+      report.sections.push_back(past_section(HookRow(row), count));
   }
   report.curve = process.curve.points();
   return report;

@@ -1,6 +1,6 @@
-// The exit report: what was asked of device memory and how well it was used. One emitter (collect) makes sections of rows; the table on
-// stderr and the JSON file are two renderings of them. Runs at the end of the process, or for tests on made-up values; makes no
-// CUDA call.
+// The exit report: what was asked of device memory and how well it was used. One emitter (collect) makes sections of
+// rows; the table on stderr and the JSON file are two renderings of them. Runs at the end of the process, or for tests
+// on made-up values; makes no CUDA call.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,8 @@ struct Report {
   std::vector<CurvePoint> curve;
 };
 
-/// Whether the state of the tapes may be looked at under their locks. Not when the process ends inside one of our own calls.
+/// Whether the state of the tapes may be looked at under their locks. Not when the process ends inside one of our own
+/// calls.
 enum class Depth : std::uint8_t { kFull, kCountersOnly };
 
 Report collect(Process& process, Depth depth);
@@ -52,7 +53,8 @@ constexpr double share_lost(std::uint64_t kept, std::uint64_t whole) {
   return whole == 0 || kept >= whole ? 0.0 : 1.0 - double(kept) / double(whole);
 }
 
-/// pool.size for the next run of this program: the need times 1.1 to 1.3, by how much of it was lost to fragmentation, rounded up.
+/// pool.size for the next run of this program: the need times 1.1 to 1.3, by how much of it was lost to fragmentation,
+/// rounded up.
 struct Advice {
   std::uint64_t size = 0;
   std::string reason;
@@ -62,8 +64,8 @@ Advice advise(std::uint64_t needed_peak, std::uint64_t live_peak, std::uint64_t 
 std::string report_text(const Report& report);
 std::string report_json(const Report& report);
 
-/// Writes a new file beside `path` and gives it the name when it is complete: mode 0600, no link followed, and with a suffix where the
-/// name is taken. Returns the name, empty when the file could not be written.
+/// Writes a new file beside `path` and gives it the name when it is complete: mode 0600, no link followed, and with a
+/// suffix where the name is taken. Returns the name, empty when the file could not be written.
 std::string write_report(const std::string& path, std::string_view text);
 
 /// At the end of the process: says and writes what was asked for, if this process used device memory at all.

@@ -36,8 +36,8 @@ std::string complete_temporary(const std::string& path, std::string_view text) {
 
 enum class Claim : std::uint8_t { kOurs, kTaken, kImpossible };
 
-// Gives the complete file a name that nobody has. link() fails where rename() would replace, dangling links included; where the file
-// system has no links, an exclusively created empty file holds the name for the moment until the rename.
+// Gives the complete file a name that nobody has. link() fails where rename() would replace, dangling links included;
+// where the file system has no links, an exclusively created empty file holds the name for the moment until the rename.
 Claim claim(const std::string& temporary, const std::string& name) {
   if (link(temporary.c_str(), name.c_str()) == 0) return Claim::kOurs;
   if (errno == EEXIST) return Claim::kTaken;

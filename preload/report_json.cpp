@@ -1,5 +1,6 @@
-// The report as one JSON object: {"gpupool_report": 1, "process": {...}, "pools": [...], "past_the_pool": [...], "curve": [...]}. A row is a
-// member of its section under its own name; bytes, counts and nanoseconds are integers, shares are between 0 and 1.
+// The report as one JSON object: {"gpupool_report": 1, "process": {...}, "pools": [...], "past_the_pool": [...],
+// "curve": [...]}. A row is a member of its section under its own name; bytes, counts and nanoseconds are integers,
+// shares are between 0 and 1.
 #include <nlohmann/json.hpp>
 
 #include "preload/report.h"
@@ -32,8 +33,10 @@ std::string report_json(const Report& report) {
   root["pools"] = Json::array();
   root["past_the_pool"] = Json::array();
   for (const ReportSection& section : report.sections) {
-    if (section.list == "process") root["process"] = section_json(section);
-    else root[section.list].push_back(section_json(section));
+    if (section.list == "process")
+      root["process"] = section_json(section);
+    else
+      root[section.list].push_back(section_json(section));
   }
   root["curve"] = Json::array();
   for (const CurvePoint& point : report.curve) root["curve"].push_back({point.ms, point.reserved, point.live});

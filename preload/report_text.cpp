@@ -11,15 +11,18 @@ namespace {
 std::string shown(const ReportRow& row) {
   char number[32];
   switch (row.unit) {
-    case ReportUnit::kBytes: return readable(std::get<std::uint64_t>(row.value));
-    case ReportUnit::kCount: return std::to_string(std::get<std::uint64_t>(row.value));
+    case ReportUnit::kBytes:
+      return readable(std::get<std::uint64_t>(row.value));
+    case ReportUnit::kCount:
+      return std::to_string(std::get<std::uint64_t>(row.value));
     case ReportUnit::kNanoseconds:
       std::snprintf(number, sizeof number, "%.1f ms", double(std::get<std::uint64_t>(row.value)) / 1e6);
       return number;
     case ReportUnit::kShare:
       std::snprintf(number, sizeof number, "%.1f %%", std::get<double>(row.value) * 100);
       return number;
-    case ReportUnit::kText: return std::get<std::string>(row.value);
+    case ReportUnit::kText:
+      return std::get<std::string>(row.value);
   }
   return "";
 }
@@ -39,10 +42,12 @@ std::uint64_t number_of(const ReportSection& section, std::string_view name) {
 
 // An API past the pools fits on one line.
 std::string past_line(const ReportSection& section) {
-  std::string line = "gpupool:   past the pool: " + section.title + ", " + std::to_string(number_of(section, "calls")) + " calls, " +
-                     readable(number_of(section, "bytes"));
-  if (const std::uint64_t refused = number_of(section, "refused")) line += ", " + std::to_string(refused) + " out of memory";
-  if (const std::uint64_t rescued = number_of(section, "rescued")) line += ", " + std::to_string(rescued) + " after the pool made room";
+  std::string line = "gpupool:   past the pool: " + section.title + ", " + std::to_string(number_of(section, "calls")) +
+                     " calls, " + readable(number_of(section, "bytes"));
+  if (const std::uint64_t refused = number_of(section, "refused"))
+    line += ", " + std::to_string(refused) + " out of memory";
+  if (const std::uint64_t rescued = number_of(section, "rescued"))
+    line += ", " + std::to_string(rescued) + " after the pool made room";
   return line + "\n";
 }
 

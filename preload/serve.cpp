@@ -15,6 +15,30 @@ constexpr std::uint64_t kDriverSlack = std::uint64_t{64} << 20;
 
 }  // namespace
 
+bool is_sticky(CUresult result) {
+  switch (result) {
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+      return true;
+    default:
+      return false;
+  }
+}
+
+CUresult driver_said(Home& home, int code) {
+  const auto result = static_cast<CUresult>(code);
+  if (is_sticky(result)) home.lose();
+  return result;
+}
+
 bool make_room(const Guard&, std::uint64_t bytes) {
   const DriverApi& api = setup().api;
   CUdevice device = 0;
@@ -58,11 +82,12 @@ void report_out_of_memory(const Guard&, const Home& home, const Request& request
     const Stats& stats = home.tape()->stats();
     const HoleSummary holes = home.tape()->holes();
     const bool capacity = verdict == Verdict::kCapacity;
-    log::warn("out of memory on device " + std::to_string(home.device()) + " (" + (capacity ? "capacity" : "fragmentation") +
-              "): request " + readable(request.bytes) + ", live " + readable(stats.live.current()) + ", reserved " +
-              readable(stats.reserved.current()) + ", limit " + readable(home.resolved().max) + ", largest hole " +
-              readable(holes.largest) + "; " +
-              (capacity ? "raise pool.max or lower pool.headroom, or use less memory" : "set a smaller pool.handle, or pool.max_split") +
+    log::warn("out of memory on device " + std::to_string(home.device()) + " (" +
+              (capacity ? "capacity" : "fragmentation") + "): request " + readable(request.bytes) + ", live " +
+              readable(stats.live.current()) + ", reserved " + readable(stats.reserved.current()) + ", limit " +
+              readable(home.resolved().max) + ", largest hole " + readable(holes.largest) + "; " +
+              (capacity ? "raise pool.max or lower pool.headroom, or use less memory"
+                        : "set a smaller pool.handle, or pool.max_split") +
               (kept_back ? " (" + std::to_string(kept_back) + " more not shown)" : ""));
   } catch (...) {
     return;  // no host memory for the sentence; the program gets its error
@@ -78,7 +103,7 @@ CUresult give_back(const Guard&, Home& home, CUdeviceptr address, Line line) {
   const Freed freed = home.tape()->free(address, line);
   if (freed.result == FreeResult::kNotABlock) return CUDA_ERROR_INVALID_VALUE;
   if (MemoryPool* pool = process().pools.of_tag(freed.tag)) pool->give_back(freed.requested);
-  return freed.code != 0 ? static_cast<CUresult>(freed.code) : waited;
+  return freed.code != 0 ? driver_said(home, freed.code) : waited;
 }
 
 }  // namespace gpupool

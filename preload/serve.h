@@ -1,5 +1,5 @@
-// The two ways of a request: out of a home's tape, or to the driver. Every hook that hands out or takes back device memory ends in one of
-// these functions. `ask` makes the program's own call to the driver, exactly as it was made.
+// The two ways of a request: out of a home's tape, or to the driver. Every hook that hands out or takes back device
+// memory ends in one of these functions. `ask` makes the program's own call to the driver, exactly as it was made.
 #pragma once
 
 #include "preload/guard.h"
@@ -13,10 +13,15 @@ constexpr std::uint64_t kLargestRequest = std::uint64_t{1} << 46;
 
 inline bool out_of_memory(CUresult result) { return result == CUDA_ERROR_OUT_OF_MEMORY; }
 
-/// Gives free memory of the current device's pools back to the card, `bytes` or (0) all of it. True when any was given back.
+/// Whether an error stays with the context until it is destroyed, as after a fault of a kernel.
+bool is_sticky(CUresult result);
+
+/// Gives free memory of the current device's pools back to the card, `bytes` or (0) all of it. True when any was given
+/// back.
 bool make_room(const Guard& guard, std::uint64_t bytes);
 
-/// Counts a call that the driver serves. If it is out of memory while a pool has some free, that is given back and the call repeated once.
+/// Counts a call that the driver serves. If it is out of memory while a pool has some free, that is given back and the
+/// call repeated once.
 template <class Ask>
 CUresult watched(const Guard& guard, HookRow row, std::uint64_t bytes, Ask ask) {
   CUresult result = ask();
@@ -43,9 +48,13 @@ void sample(const Guard& guard);
 /// Says once in a while why a request was refused and which setting to change.
 void report_out_of_memory(const Guard& guard, const Home& home, const Request& request, Verdict verdict);
 
+/// The driver's own error, from inside the tape; remembers when the context is lost.
+CUresult driver_said(Home& home, int code);
+
 /// Serves from the tape; where the tape has nothing, the driver itself is tried before the answer is "out of memory".
 template <class Ask>
 CUresult serve(const Guard& guard, Home& home, const Request& request, HookRow row, CUdeviceptr* out, Ask ask) {
+  if (home.lost()) return ask();
   const std::uint64_t direct_above = home.resolved().options.direct_above;
   if (direct_above != 0 && request.bytes > direct_above) return pass_through(guard, row, request.bytes, out, ask);
   if (process().curve.due()) sample(guard);
@@ -55,9 +64,11 @@ CUresult serve(const Guard& guard, Home& home, const Request& request, HookRow r
       home.sizes().add(request.bytes);
       *out = grant.address;
       return CUDA_SUCCESS;
-    case Verdict::kDriverError: return static_cast<CUresult>(grant.code);
+    case Verdict::kDriverError:
+      return driver_said(home, grant.code);
     case Verdict::kCapacity:
-    case Verdict::kFragmentation: break;
+    case Verdict::kFragmentation:
+      break;
   }
   const CUresult result = pass_through(guard, row, request.bytes, out, ask);
   if (out_of_memory(result)) report_out_of_memory(guard, home, request, grant.verdict);

@@ -47,7 +47,8 @@ StreamRef this_thread_stream() {
   return kThreadStream | thread_serial;
 }
 
-// The line without the cache. The default streams of another context than the home's, or of a green one, have no name on the tape.
+// The line without the cache. The default streams of another context than the home's, or of a green one, have no name
+// on the tape.
 Line line_of(Home& home, CUstream stream, CUcontext current) {
   if (is_default_stream(stream) && current != home.context()) return kContextLine;
   if (stream == CU_STREAM_PER_THREAD) return home.tape()->line_of(this_thread_stream(), true);
@@ -86,9 +87,7 @@ Line line_on(const Guard&, Home& home, CUstream stream) {
   return cached.line;
 }
 
-bool captures_stream(CUstream stream) {
-  return process().captures.any_open() && is_capturing(setup().api, stream);
-}
+bool captures_stream(CUstream stream) { return process().captures.any_open() && is_capturing(setup().api, stream); }
 
 void stream_ending(const Guard&, CUstream stream) {
   process().registry.each([stream](Home& home) {

@@ -1,6 +1,6 @@
-// From the stream of a call to a pool's time line. A handle may mean another stream in every thread (per-thread default) and context
-// (default streams), and may be used again after a destroy; hence the thread-local cache of one entry is keyed by all of these and by
-// the registry's epoch.
+// From the stream of a call to a pool's time line. A handle may mean another stream in every thread (per-thread
+// default) and context (default streams), and may be used again after a destroy; hence the thread-local cache of one
+// entry is keyed by all of these and by the registry's epoch.
 #pragma once
 
 #include "preload/guard.h"

@@ -1,6 +1,7 @@
-// Gives the per-thread default stream a name of its own in each thread. The driver knows it by one handle, CU_STREAM_PER_THREAD,
-// that means another stream in every thread; to a tape these are different time lines. A StreamRef with the top bit set is the
-// serial number of a thread, and only that thread asks for it, so the fence below may take it for the driver's handle.
+// Gives the per-thread default stream a name of its own in each thread. The driver knows it by one handle,
+// CU_STREAM_PER_THREAD, that means another stream in every thread; to a tape these are different time lines. A
+// StreamRef with the top bit set is the serial number of a thread, and only that thread asks for it, so the fence below
+// may take it for the driver's handle.
 #pragma once
 
 #include "pool/fence.h"

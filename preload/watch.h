@@ -1,6 +1,6 @@
-// The body of every WATCH row of hooks.def: count the call and its bytes, and if it is out of memory while a pool has some free, give
-// that back and try once more. One template, instantiated by core.cpp for each row; a row that says how many bytes it takes has a line in
-// watched_bytes().
+// The body of every WATCH row of hooks.def: count the call and its bytes, and if it is out of memory while a pool has
+// some free, give that back and try once more. One template, instantiated by core.cpp for each row; a row that says how
+// many bytes it takes has a line in watched_bytes().
 #pragma once
 
 #include "preload/real.h"
@@ -20,7 +20,8 @@ std::uint64_t watched_bytes(const Arguments& arguments) {
   if constexpr (row == kRow_cuMemCreate || row == kRow_cuMemAllocManaged || row == kRow_cuMemHostAlloc ||
                 row == kRow_cuMemAllocHost_v2) {
     return std::get<1>(arguments);
-  } else if constexpr (row == kRow_cuArrayCreate_v2 || row == kRow_cuArray3DCreate_v2 || row == kRow_cuMipmappedArrayCreate) {
+  } else if constexpr (row == kRow_cuArrayCreate_v2 || row == kRow_cuArray3DCreate_v2 ||
+                       row == kRow_cuMipmappedArrayCreate) {
     return array_bytes(std::get<1>(arguments));
   } else {
     return 0;

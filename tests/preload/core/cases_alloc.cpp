@@ -44,7 +44,8 @@ CASE(pitch) {
   program::begin();
   CUdeviceptr block = 0;
   std::size_t pitch = 0;
-  const std::pair<std::size_t, std::size_t> widths[] = {{1, 512}, {511, 512}, {512, 512}, {513, 1024}, {2000, 2048}, {100000, 100352}};
+  const std::pair<std::size_t, std::size_t> widths[] = {{1, 512},    {511, 512},   {512, 512},
+                                                        {513, 1024}, {2000, 2048}, {100000, 100352}};
   for (const auto& [width, expected] : widths) {
     OK(cuMemAllocPitch(&block, &pitch, width, 3, 4));
     EQUAL(pitch, expected);
@@ -83,7 +84,8 @@ CASE(attributes) {
   OK(cuMemAlloc(&block, 4096));
   EQUAL(attribute<CUdeviceptr>(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, block + 64), block);
   EQUAL(attribute<std::size_t>(CU_POINTER_ATTRIBUTE_RANGE_SIZE, block + 64), 4096u);
-  EQUAL(reinterpret_cast<std::uintptr_t>(attribute<CUcontext>(CU_POINTER_ATTRIBUTE_CONTEXT, block)), reinterpret_cast<std::uintptr_t>(context));
+  EQUAL(reinterpret_cast<std::uintptr_t>(attribute<CUcontext>(CU_POINTER_ATTRIBUTE_CONTEXT, block)),
+        reinterpret_cast<std::uintptr_t>(context));
   EQUAL(attribute<unsigned>(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, block), unsigned{CU_MEMORYTYPE_DEVICE});
   const auto first = attribute<unsigned long long>(CU_POINTER_ATTRIBUTE_BUFFER_ID, block);
   HOLDS(attribute<CUdeviceptr>(CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR, block) <= block);
@@ -113,7 +115,8 @@ CASE(getinfo) {
   OK(cuMemAlloc(&block, 64 << 20));
   const std::size_t during = program::free_memory();
   HOLDS(before - during >= 64u << 20);
-  HOLDS(before - during < (64u << 20) + (600u << 20));  // and at most the headroom's worth of what the driver itself took
+  HOLDS(before - during <
+        (64u << 20) + (600u << 20));  // and at most the headroom's worth of what the driver itself took
   OK(cuMemFree(block));
   EQUAL(program::free_memory(), during + (64 << 20));
 }

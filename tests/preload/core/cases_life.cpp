@@ -2,6 +2,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <thread>
+#include <vector>
+
 #include "tests/preload/core/program.h"
 
 CASE(reset) {
@@ -81,6 +85,31 @@ CASE(fork_after) {
   OK(cuMemFree(block));
 }
 
+CASE(fork_among_threads) {
+  const CUcontext context = program::begin();
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; ++t) {
+    threads.emplace_back([&] {
+      OK(cuCtxSetCurrent(context));
+      while (!stop) {
+        CUdeviceptr block = 0;
+        OK(cuMemAlloc(&block, 10000));
+        OK(cuMemFree(block));
+      }
+    });
+  }
+  for (int i = 0; i < 50; ++i) {
+    const pid_t child = fork();
+    if (child == 0) std::exit(0);  // through destructors, with whatever the threads had locked
+    int status = 0;
+    waitpid(child, &status, 0);
+    EQUAL(status, 0);
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+}
+
 CASE(late_free) {
   program::begin();
   static CUdeviceptr block = 0;
@@ -106,19 +135,20 @@ CASE(two_devices) {
 
 CASE(user_vmm) {
   program::begin();
-  CUdeviceptr keep = 0;
-  OK(cuMemAlloc(&keep, 1 << 20));
-  // More than the card has left beside the idle pool: the pool makes room.
+  std::size_t free = 0;
+  std::size_t total = 0;
+  OK(cuMemGetInfo(&free, &total));
+  CUdeviceptr large = 0;
+  OK(cuMemAlloc(&large, total / 4 * 3));
+  OK(cuMemFree(large));
+  OK(cuCtxSynchronize());
+  // More than the card has left beside what the pool holds now: the pool makes room.
   CUmemAllocationProp prop{};
   prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   prop.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
   CUmemGenericAllocationHandle handle = 0;
-  std::size_t free = 0;
-  std::size_t total = 0;
-  OK(cuMemGetInfo(&free, &total));
   OK(cuMemCreate(&handle, total / 2, &prop, 0));
   OK(cuMemRelease(handle));
-  OK(cuMemFree(keep));
 }
 
 CASE(nothing) { OK(cuInit(0)); }

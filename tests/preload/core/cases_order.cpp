@@ -1,5 +1,6 @@
-// The promise of reuse, seen in the data: the simulated streams execute late, so a block that is handed out too early holds the
-// wrong bytes at the end. Every case writes with one owner after another and lets the device check what the last one finds.
+// The promise of reuse, seen in the data: the simulated streams execute late, so a block that is handed out too early
+// holds the wrong bytes at the end. Every case writes with one owner after another and lets the device check what the
+// last one finds.
 #include <cstdint>
 
 #include "tests/preload/core/program.h"
@@ -27,6 +28,7 @@ class Kernels {
     void* parameters[] = {&ticks};
     launch("spin", stream, parameters);
   }
+  void fault(CUstream stream) { launch("fault", stream, nullptr); }
   std::uint32_t wrong_bytes() {
     OK(cuCtxSynchronize());
     std::uint32_t count = 0;
@@ -112,4 +114,17 @@ CASE(order_destroyed_stream) {
     OK(cuMemFreeAsync(next, other));
   }
   EQUAL(kernels.wrong_bytes(), 0u);
+}
+
+CASE(lost_context) {
+  program::begin();
+  Kernels kernels;
+  CUdeviceptr block = 0;
+  OK(cuMemAlloc(&block, kBytes));
+  OK(cuMemFree(block));
+  OK(cuMemAlloc(&block, kBytes));
+  kernels.fault(program::new_stream());
+  EQUAL(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+  EQUAL(cuMemFree(block), CUDA_ERROR_ILLEGAL_ADDRESS);
+  EQUAL(cuMemAlloc(&block, kBytes), CUDA_ERROR_ILLEGAL_ADDRESS);
 }

@@ -1,5 +1,6 @@
-// A small CUDA program made of cases: `program NAME` runs one of them and ends with 0 when all its checks held. The tests run it with and
-// without the preload, on the simulated driver. A failed check says where and goes on, so that one run shows all that is wrong.
+// A small CUDA program made of cases: `program NAME` runs one of them and ends with 0 when all its checks held. The
+// tests run it with and without the preload, on the simulated driver. A failed check says where and goes on, so that
+// one run shows all that is wrong.
 #pragma once
 
 #include <cuda.h>
@@ -60,8 +61,8 @@ Value attribute(CUpointer_attribute which, CUdeviceptr address) {
 
 }  // namespace program
 
-#define CASE(name)                                                 \
-  static void case_##name();                                       \
+#define CASE(name)                                                      \
+  static void case_##name();                                            \
   static const program::Register registered_##name(#name, case_##name); \
   static void case_##name()
 #define EQUAL(left, right) program::expect_equal(left, right, #left, __FILE__, __LINE__)

@@ -1,4 +1,5 @@
-// Every case of the test program under the preload, for each way to serve memory. What the cases check holds natively too.
+// Every case of the test program under the preload, for each way to serve memory. What the cases check holds natively
+// too.
 #include "tests/catch.h"
 #include "tests/preload/core/run.h"
 
@@ -6,10 +7,35 @@ using namespace gpupool::tests;
 
 namespace {
 
-const char* const kCases[] = {"plain", "codes", "pitch", "range", "attributes", "getinfo", "threads", "out_of_memory", "async",
-                              "async_reuse", "pool_attributes", "created_pools", "exportable_pool", "capture", "per_thread_streams",
-                              "reset", "release", "second_context", "fork_before", "fork_after", "late_free", "two_devices",
-                              "user_vmm", "order_plain", "order_async", "order_destroyed_stream", "nothing"};
+const char* const kCases[] = {"plain",
+                              "codes",
+                              "pitch",
+                              "range",
+                              "attributes",
+                              "getinfo",
+                              "threads",
+                              "out_of_memory",
+                              "async",
+                              "async_reuse",
+                              "pool_attributes",
+                              "created_pools",
+                              "exportable_pool",
+                              "capture",
+                              "per_thread_streams",
+                              "reset",
+                              "release",
+                              "second_context",
+                              "fork_before",
+                              "fork_after",
+                              "late_free",
+                              "two_devices",
+                              "user_vmm",
+                              "order_plain",
+                              "order_async",
+                              "order_destroyed_stream",
+                              "lost_context",
+                              "fork_among_threads",
+                              "nothing"};
 
 void passes(const std::string& name, const Environment& settings) {
   const Outcome outcome = run_case(name, settings);

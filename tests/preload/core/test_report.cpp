@@ -77,7 +77,8 @@ TEST_CASE("the summary can be switched off") {
 
 TEST_CASE("strategy passthrough counts what the driver serves and advises from it") {
   const Folder folder;
-  const Outcome outcome = run_case("plain", {{"GPUPOOL_POOL_STRATEGY", "passthrough"}, {"GPUPOOL_STATS_PATH", folder / "report"}});
+  const Outcome outcome =
+      run_case("plain", {{"GPUPOOL_POOL_STRATEGY", "passthrough"}, {"GPUPOOL_STATS_PATH", folder / "report"}});
   CHECK(outcome.status == 0);
   const json report = json::parse(read_file(folder / "report"));
   CHECK(report["process"]["coverage"] == 0.0);
@@ -88,7 +89,8 @@ TEST_CASE("strategy passthrough counts what the driver serves and advises from i
 }
 
 TEST_CASE("strategy off and excluded programs are left to the driver") {
-  for (const Environment& settings : {Environment{{"GPUPOOL_POOL_STRATEGY", "off"}}, Environment{{"GPUPOOL_PROCESSES_EXCLUDE", "preload_core_*"}}}) {
+  for (const Environment& settings :
+       {Environment{{"GPUPOOL_POOL_STRATEGY", "off"}}, Environment{{"GPUPOOL_PROCESSES_EXCLUDE", "preload_core_*"}}}) {
     const Folder folder;
     Environment all = settings;
     all["GPUPOOL_STATS_PATH"] = folder / "report";
