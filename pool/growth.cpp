@@ -73,7 +73,7 @@ Range Growth::choose_place(Granules size, const Request& request) {
   });
   for (const Candidate& candidate : candidates) {
     bool usable = p_.space.visit_holes(candidate.part, [&](const BestFit::Hole& hole) {
-      return p_.reuse.ready(hole, candidate.part, request, Effort::kAsk);
+      return p_.reuse.usable(hole, candidate.part, request, Effort::kAsk);
     });
     if (usable) return candidate.part;
   }
@@ -113,7 +113,8 @@ Range Growth::extend_given(Granules size) {
   std::uint64_t need = bytes_of(round_up(size, unit_));
   std::uint64_t room = allowance();
   if (room < need) {
-    trim(p_.handles.device_bytes() - std::min(p_.handles.device_bytes(), need - room));
+    std::uint64_t held = p_.handles.device_bytes();
+    give_back_until(held - std::min(held, need - room), Rounding::kKeepLess);
     room = allowance();
   }
   if (room < need) return {};
@@ -276,14 +277,14 @@ bool Growth::give_back(Granules begin) {
   return true;
 }
 
-std::uint64_t Growth::trim(std::uint64_t keep) {
+std::uint64_t Growth::give_back_until(std::uint64_t held, Rounding rounding) {
   std::uint64_t before = p_.handles.device_bytes();
   collect_donors({});
   std::sort(donors_.begin(), donors_.end(), [](const Donor& a, const Donor& b) { return a.begin > b.begin; });
   unsigned patience = p_.options.host_wait_ms;
   for (const Donor& donor : donors_) {
-    if (p_.handles.device_bytes() <= keep) break;
-    if (p_.handles.device_bytes() - keep < bytes_of(donor.size)) continue;
+    if (p_.handles.device_bytes() <= held) break;
+    if (rounding == Rounding::kKeepMore && p_.handles.device_bytes() - held < bytes_of(donor.size)) continue;
     if (p_.reuse.complete({donor.begin, donor.begin + donor.size}, patience)) {
       give_back(donor.begin);
     } else {

@@ -30,15 +30,15 @@ class Growth {
   };
   explicit Growth(const Parts& parts);
 
-  /// Makes a part of `size` granules usable for `request`, mapping what is missing. Empty when it cannot be had;
+  /// Makes a part of `size` granules mapped throughout, in one hole, that Reuse::ready() can give to `request`. Empty when it cannot be had;
   /// take_error() then tells a driver error that is not plain lack of memory.
   Range extend(Granules size, const Request& request);
 
   /// Maps up to `bytes` more towards options.size at the end of the tape; returns the bytes still missing, 0 when no more can be had.
   std::uint64_t prefill(std::uint64_t bytes);
 
-  /// Gives back wholly free handles whose work is done, from the end of the tape, until at most `keep` bytes are held.
-  std::uint64_t trim(std::uint64_t keep);
+  /// Gives back wholly free handles whose work is done, from the end of the tape, but holds at least `keep` bytes.
+  std::uint64_t trim(std::uint64_t keep) { return give_back_until(keep, Rounding::kKeepMore); }
 
   /// Unmaps and destroys everything; the caller knows that no work is left. The space is not touched: the tape ends.
   void release_all();
@@ -71,6 +71,8 @@ class Growth {
   bool recut_into(Granules place, Granules room, Granules& laid);
   bool grow_into(Granules place, Granules room, Granules& laid);
   bool give_back(Granules begin);
+  enum class Rounding : std::uint8_t { kKeepMore, kKeepLess };  // where handles do not divide what is to be held
+  std::uint64_t give_back_until(std::uint64_t held, Rounding rounding);
   std::uint64_t least_step() const;
   std::uint64_t piece() const;
   void note_reserved();

@@ -2,13 +2,19 @@
 
 namespace gpupool {
 
+namespace {
+
+constexpr unsigned kMostPassedOver = 16;  // fragments passed over in one hole before growing instead
+
+}  // namespace
+
+bool Reuse::known_complete(const Fragment& fragment, Effort effort, unsigned milliseconds) {
+  if (effort == Effort::kBlock) return timelines_.wait_on_host(fragment.line, fragment.record, milliseconds);
+  return effort == Effort::kAsk && timelines_.complete(fragment.line, fragment.record);
+}
+
 bool Reuse::ready(const BestFit::Hole& hole, Range part, const Request& request, Effort effort, unsigned milliseconds) {
   if (hole.history.empty()) return true;
-
-  auto known_complete = [&](const Fragment& fragment) {
-    if (effort == Effort::kBlock) return timelines_.wait_on_host(fragment.line, fragment.record, milliseconds);
-    return effort == Effort::kAsk && timelines_.complete(fragment.line, fragment.record);
-  };
 
   // First what needs no wait, so that a refusal costs nobody one; then one wait per line, for its newest record among the fragments.
   bool waits_needed = false;
@@ -20,7 +26,7 @@ bool Reuse::ready(const BestFit::Hole& hole, Range part, const Request& request,
         waits_needed = true;
         return effort != Effort::kLook;
       case Need::kCompletion:
-        return known_complete(fragment);
+        return known_complete(fragment, effort, milliseconds);
     }
     return false;
   });
@@ -36,8 +42,30 @@ bool Reuse::ready(const BestFit::Hole& hole, Range part, const Request& request,
       }
       return true;
     });
-    return timelines_.wait(request.line, fragment.line, newest) || known_complete(fragment);
+    return timelines_.wait(request.line, fragment.line, newest) || known_complete(fragment, effort, milliseconds);
   });
+}
+
+Granules Reuse::blocked_until(const BestFit::Hole& hole, Range part, const Request& request, Effort effort,
+                              unsigned milliseconds) {
+  Granules end = 0;
+  space_.visit_history(hole, part, [&](const Fragment& fragment) {
+    bool blocked = timelines_.need(request.line, request.may_wait, fragment.line, fragment.record) == Need::kCompletion &&
+                   !known_complete(fragment, effort, milliseconds);
+    if (blocked) end = fragment.range.end;
+    return !blocked;
+  });
+  return end;
+}
+
+Range Reuse::first_ready(const BestFit::Hole& hole, Granules size, const Request& request, Effort effort, unsigned milliseconds) {
+  Range part{hole.range.begin, hole.range.begin + size};
+  for (unsigned passed = 0; passed < kMostPassedOver && part.end <= hole.range.end; ++passed) {
+    Granules behind = blocked_until(hole, part, request, effort, milliseconds);
+    if (behind == 0) return ready(hole, part, request, effort, milliseconds) ? part : Range{};
+    part = {behind, behind + size};
+  }
+  return {};
 }
 
 bool Reuse::complete(Range range, unsigned milliseconds) {

@@ -26,11 +26,24 @@ class Reuse {
   /// May `part` of `hole` go to `request`? Puts the waits that are needed and allowed by `effort`.
   bool ready(const BestFit::Hole& hole, Range part, const Request& request, Effort effort, unsigned milliseconds = 0);
 
+  /// Could ready() succeed? Asks the driver where `effort` allows, but puts no wait.
+  bool usable(const BestFit::Hole& hole, Range part, const Request& request, Effort effort, unsigned milliseconds = 0) {
+    return blocked_until(hole, part, request, effort, milliseconds) == 0;
+  }
+
+  /// The first `size` granules of `hole` that may go to `request`, passing over fragments that must be complete and are not; empty when
+  /// there are none. Waits are put as in ready().
+  Range first_ready(const BestFit::Hole& hole, Granules size, const Request& request, Effort effort, unsigned milliseconds = 0);
+
   /// Is every fragment of the holes in `range` known complete, so that the memory may be unmapped? Asks the driver; with
   /// `milliseconds` above 0 also waits on the host.
   bool complete(Range range, unsigned milliseconds);
 
  private:
+  // Where the first fragment of `part` that cannot be used ends; 0 when all can.
+  Granules blocked_until(const BestFit::Hole& hole, Range part, const Request& request, Effort effort, unsigned milliseconds);
+  bool known_complete(const Fragment& fragment, Effort effort, unsigned milliseconds);
+
   BestFit& space_;
   Timelines& timelines_;
 };

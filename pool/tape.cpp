@@ -81,7 +81,12 @@ bool Tape::from_hole(Granules size, const Request& request, Effort last, unsigne
       if (fit.size() == smallest.size() ? ++equal > kEqualFits : ++larger > kLargerFits) break;
       if (!may_split(fit, size)) continue;
       found = {parts_->space.hole_at(fit.begin), {fit.begin, fit.begin + size}};
-      if (parts_->reuse.ready(found.hole, found.part, request, effort, milliseconds)) return true;
+      if (effort >= Effort::kAsk) {
+        found.part = parts_->reuse.first_ready(found.hole, size, request, effort, milliseconds);
+        if (!found.part.empty()) return true;
+      } else if (parts_->reuse.ready(found.hole, found.part, request, effort)) {
+        return true;
+      }
     }
   }
   return false;
@@ -128,10 +133,12 @@ Grant Tape::allocate(const Request& request) {
   }
   std::uint64_t begin = now_ns();
   found.part = parts_->growth.extend(size, request);
-  bool served = !found.part.empty();
-  if (served) {
+  bool served = false;
+  if (!found.part.empty()) {
     found.hole = parts_->space.hole_at(found.part.begin);
-  } else {
+    served = parts_->reuse.ready(found.hole, found.part, request, Effort::kAsk);
+  }
+  if (!served) {
     served = from_hole(size, request, Effort::kBlock, options_.host_wait_ms, found);
   }
   stats_.pool_ns.add(now_ns() - begin);

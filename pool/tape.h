@@ -55,7 +55,7 @@ class Tape {
   /// The last open capture of the process has ended: make the records that were put off.
   void captures_ended();
 
-  /// Gives wholly free, completed handles back to the card until at most `keep` bytes are held. Returns bytes given back.
+  /// Gives wholly free, completed handles back to the card but holds at least `keep` bytes. Returns bytes given back.
   std::uint64_t trim(std::uint64_t keep);
 
   /// The context is gone or going, all its work is done: unmap and release everything. Later frees answer kNotABlock.

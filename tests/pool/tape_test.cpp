@@ -1,1 +1,377 @@
+// The tape's behaviour, scene by scene: what users of allocators reported, and the ladder from a hole to a refusal.
+#include "pool/tape.h"
+
+#include "pool/memory_backing.h"
+#include "pool/memory_fence.h"
 #include "tests/catch.h"
+
+using namespace gpupool;
+
+namespace {
+
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+
+struct Scene {
+  explicit Scene(TapeOptions options = {}, MemoryBacking::Options card = {.card_bytes = 8 * kGiB})
+      : backing(card), tape(with_defaults(options), backing, fence) {}
+  static TapeOptions with_defaults(TapeOptions options) {
+    options.address_space = 64 * kGiB;
+    return options;
+  }
+  std::uint64_t plain(std::uint64_t bytes) { return tape.allocate({.bytes = bytes}).address; }
+  std::uint64_t on(StreamRef stream, std::uint64_t bytes) {
+    return tape.allocate({.bytes = bytes, .line = tape.line_of(stream, false)}).address;
+  }
+  void free_on(StreamRef stream, std::uint64_t address) {
+    REQUIRE(tape.free(address, tape.line_of(stream, false)).result == FreeResult::kFreed);
+  }
+  void free_plain(std::uint64_t address) { REQUIRE(tape.free(address, kContextLine).result == FreeResult::kFreed); }
+
+  MemoryBacking backing;
+  MemoryFence fence;
+  Tape tape;
+};
+
+constexpr StreamRef kS = 0x1000;
+constexpr StreamRef kT = 0x2000;
+
+}  // namespace
+
+TEST_CASE("[case-2] converting weights strands what best fit must strand, and says so") {
+  TapeOptions options;
+  options.size = options.max = 10000 * 2 * kMiB;
+  Scene scene(options, {.card_bytes = 64 * kGiB});
+  REQUIRE(scene.tape.prefill(options.size) == 0);
+  const std::uint64_t unit = 2 * kMiB;
+  unsigned rounds = 0;
+  Grant last;
+  while (true) {
+    std::uint64_t x = scene.plain(530 * unit);
+    last = x == 0 ? Grant{} : scene.tape.allocate({.bytes = 530 * unit});
+    if (x != 0) scene.free_plain(x);
+    if (x == 0 || !last.ok()) break;
+    if (scene.plain(270 * unit) == 0) break;
+    ++rounds;
+  }
+  // Plain best fit holds 9 rounds. Moving free handles together reaches the ideal: each round keeps 800 of 10,000 and needs 1,060 at once.
+  REQUIRE(rounds == 12);
+  REQUIRE(scene.tape.validate() == nullptr);
+  REQUIRE(scene.tape.stats().oom_capacity.get() + scene.tape.stats().oom_fragmentation.get() > 0);
+}
+
+TEST_CASE("[case-3] [case-45] what is wholly free is given back or moved before a refusal") {
+  for (Placement placement : {Placement::kChosen, Placement::kGiven}) {
+    TapeOptions options;
+    options.max = kGiB;
+    options.growth_bytes = 0;
+    Scene scene(options, {.placement = placement, .card_bytes = 8 * kGiB});
+    std::uint64_t p = scene.plain(512 * kMiB);
+    scene.free_plain(p);
+    REQUIRE(scene.plain(768 * kMiB) != 0);
+    REQUIRE(scene.tape.stats().reserved.current() <= kGiB);
+    REQUIRE(scene.tape.validate() == nullptr);
+  }
+}
+
+TEST_CASE("[case-4] the whole pool can go to one request, and two streams do not split it for ever") {
+  TapeOptions options;
+  options.size = 256 * kMiB;
+  options.max = 1024 * kMiB;
+  Scene scene(options);
+  scene.tape.prefill(options.size);
+  std::uint64_t whole = scene.plain(1024 * kMiB);
+  REQUIRE(whole != 0);
+  scene.free_plain(whole);
+  std::uint64_t a = scene.on(kS, 512 * kMiB);
+  std::uint64_t b = scene.on(kT, 512 * kMiB);
+  scene.free_on(kS, a);
+  scene.free_on(kT, b);
+  scene.fence.complete(scene.fence.point_of(kWholeContext));
+  REQUIRE(scene.plain(1024 * kMiB) != 0);
+}
+
+TEST_CASE("[case-44] [case-45] sizes at the edges") {
+  TapeOptions options;
+  options.size = options.max = 64 * kMiB;
+  Scene scene(options, {.card_bytes = kGiB});
+  scene.tape.prefill(options.size);
+  for (std::uint64_t bytes : {~std::uint64_t{0}, ~std::uint64_t{0} - 510, ~std::uint64_t{0} - 511, std::uint64_t{1} << 63,
+                              64 * kMiB + 1, std::uint64_t{0}}) {
+    REQUIRE(!scene.tape.allocate({.bytes = bytes}).ok());
+  }
+  REQUIRE(scene.tape.validate() == nullptr);
+  REQUIRE(scene.tape.stats().live.current() == 0);
+  std::uint64_t p = scene.plain(64 * kMiB - 300);
+  REQUIRE(p != 0);
+  REQUIRE(scene.plain(1) == 0);
+  BlockInfo info;
+  REQUIRE(scene.tape.find(p + 64 * kMiB - 301, info));
+  REQUIRE(info.requested == 64 * kMiB - 300);
+  scene.free_plain(p);
+  std::uint64_t head = scene.plain(64 * kMiB - 512);
+  REQUIRE(scene.plain(300) == head + 64 * kMiB - 512);
+}
+
+TEST_CASE("[case-43] a bad free changes nothing") {
+  Scene scene;
+  std::uint64_t p = scene.plain(1000);
+  std::uint64_t q = scene.plain(1000);
+  REQUIRE(scene.tape.free(p + 512, kContextLine).result == FreeResult::kNotABlock);
+  REQUIRE(scene.tape.free(p + 1, kContextLine).result == FreeResult::kNotABlock);
+  scene.free_plain(p);
+  REQUIRE(scene.tape.free(p, kContextLine).result == FreeResult::kNotABlock);
+  REQUIRE(scene.tape.free(q + 100 * kMiB, kContextLine).result == FreeResult::kNotABlock);
+  std::uint64_t r = scene.plain(1000);
+  std::uint64_t s = scene.plain(1000);
+  REQUIRE(r != s);
+  REQUIRE(r != q);
+  REQUIRE(s != q);
+  REQUIRE(scene.tape.validate() == nullptr);
+}
+
+TEST_CASE("a stream reuses its own memory without any driver call") {
+  Scene scene;
+  std::uint64_t p = scene.on(kS, kMiB);
+  for (int i = 0; i < 100; ++i) {
+    scene.fence.submit(kS);
+    scene.free_on(kS, p);
+    REQUIRE(scene.on(kS, kMiB) == p);
+  }
+  for (auto operation : {MemoryFence::Operation::kRecord, MemoryFence::Operation::kWait, MemoryFence::Operation::kQuery}) {
+    REQUIRE(scene.fence.calls(operation) == 0);
+  }
+  REQUIRE(scene.tape.stats().same_stream_reuses.get() == 100);
+}
+
+TEST_CASE("a plain free is recorded at once and waited for once") {
+  Scene scene;
+  std::uint64_t p[8];
+  for (auto& block : p) block = scene.plain(kMiB);
+  scene.fence.submit(kS);
+  for (auto& block : p) scene.free_plain(block);
+  REQUIRE(scene.fence.calls(MemoryFence::Operation::kRecord) == 8);
+  for (int i = 0; i < 8; ++i) REQUIRE(scene.plain(kMiB) != 0);
+  // One wait of the context cleans everything recorded so far.
+  REQUIRE(scene.tape.stats().fences.get() == 1);
+}
+
+TEST_CASE("another stream waits for the free, not for what came after it") {
+  Scene scene;
+  scene.on(kT, 512);
+  std::uint64_t p = scene.on(kS, kMiB);
+  scene.on(kS, 512);  // keeps the hole to come apart from the rest
+  auto before_free = scene.fence.submit(kS);
+  scene.free_on(kS, p);
+  auto after_free = scene.fence.submit(kS);
+  std::uint64_t q = scene.on(kT, kMiB);
+  REQUIRE(q == p);
+  REQUIRE(scene.fence.ordered_behind(kT, before_free));
+  REQUIRE(!scene.fence.ordered_behind(kT, after_free));
+}
+
+TEST_CASE("memory whose record would come too late is only used once complete") {
+  // S is alone, so its free is not recorded. By the time T appears, S has been given work that waits for T: waiting for S would hang.
+  Scene scene;
+  std::uint64_t p = scene.on(kS, kMiB);
+  scene.on(kS, 512);  // keeps the hole to come apart from the rest
+  auto used = scene.fence.submit(kS);
+  scene.free_on(kS, p);
+  auto blocked_on_t = scene.fence.submit(kS);
+  std::uint64_t q = scene.on(kT, kMiB);
+  REQUIRE(q != 0);
+  REQUIRE(q != p);
+  REQUIRE(!scene.fence.ordered_behind(kT, blocked_on_t));
+  scene.fence.complete(blocked_on_t);
+  REQUIRE(scene.on(kT, kMiB) == p);
+  REQUIRE(scene.fence.is_complete(used));
+}
+
+TEST_CASE("a plain request does not stop the context for a stream's free") {
+  Scene scene;
+  scene.on(kT, 512);
+  std::uint64_t p = scene.on(kS, kMiB);
+  scene.on(kS, 512);  // keeps the hole to come apart from the rest
+  auto used = scene.fence.submit(kS);
+  scene.free_on(kS, p);
+  REQUIRE(scene.plain(kMiB) != p);
+  REQUIRE(scene.fence.calls(MemoryFence::Operation::kWait) == 0);
+  scene.fence.complete(used);
+  REQUIRE(scene.plain(kMiB) == p);
+}
+
+TEST_CASE("[case-19] during a capture nothing is recorded or waited for, and the record follows when it ends") {
+  Scene scene;
+  std::uint64_t p = scene.plain(kMiB);
+  scene.on(kS, 512);  // keeps the hole to come apart from the rest
+  auto used = scene.fence.submit(kS);
+  {
+    auto hold = scene.tape.hold();
+    scene.fence.begin_capture(kT);
+  }
+  scene.free_plain(p);
+  std::uint64_t q = scene.plain(kMiB);
+  REQUIRE(q != p);
+  scene.fence.end_captures();
+  scene.tape.captures_ended();
+  scene.fence.complete(used);
+  REQUIRE(scene.plain(kMiB) == p);
+}
+
+TEST_CASE("a destroyed stream's memory belongs to anyone once its work is done") {
+  Scene scene;
+  std::uint64_t p = scene.on(kS, kMiB);
+  scene.on(kS, 512);  // keeps the hole to come apart from the rest
+  auto used = scene.fence.submit(kS);
+  scene.free_on(kS, p);
+  scene.tape.stream_ending(kS);
+  // The handle is used again for a new stream, which is not the old one.
+  REQUIRE(scene.on(kS, kMiB) != p);
+  scene.fence.complete(used);
+  REQUIRE(scene.on(kT, kMiB) == p);
+}
+
+TEST_CASE("with internal dependencies forbidden no wait is put into the stream") {
+  Scene scene;
+  Line t = scene.tape.line_of(kT, false);
+  std::uint64_t p = scene.on(kS, kMiB);
+  scene.on(kS, 512);  // keeps the hole to come apart from the rest
+  auto used = scene.fence.submit(kS);
+  scene.free_on(kS, p);
+  Grant grant = scene.tape.allocate({.bytes = kMiB, .line = t, .may_wait = false});
+  REQUIRE(grant.ok());
+  REQUIRE(grant.address != p);
+  REQUIRE(scene.fence.calls(MemoryFence::Operation::kWait) == 0);
+  scene.fence.complete(used);
+  REQUIRE(scene.tape.allocate({.bytes = kMiB, .line = t, .may_wait = false}).address == p);
+}
+
+TEST_CASE("a pinned block's memory is never used again") {
+  Scene scene;
+  std::uint64_t p = scene.plain(4 * kMiB);
+  REQUIRE(scene.tape.pin(p + 5));
+  scene.free_plain(p);
+  scene.fence.complete(scene.fence.point_of(kWholeContext));
+  for (int i = 0; i < 64; ++i) {
+    std::uint64_t q = scene.plain(kMiB);
+    REQUIRE((q >= p + 4 * kMiB || q + kMiB <= p));
+  }
+  scene.tape.trim(0);
+  REQUIRE(scene.backing.usable(p, 4 * kMiB));
+  REQUIRE(scene.tape.free(p, kContextLine).result == FreeResult::kNotABlock);
+  REQUIRE(scene.tape.validate() == nullptr);
+}
+
+TEST_CASE("each block has a buffer id of its own for life") {
+  Scene scene;
+  std::uint64_t p = scene.plain(kMiB);
+  BlockInfo first;
+  BlockInfo again;
+  REQUIRE(scene.tape.find(p, first));
+  REQUIRE(scene.tape.find(p + 77, again));
+  REQUIRE(first.buffer_id == again.buffer_id);
+  scene.free_plain(p);
+  REQUIRE(!scene.tape.find(p, again));
+  REQUIRE(scene.plain(kMiB) == p);
+  REQUIRE(scene.tape.find(p, again));
+  REQUIRE(again.buffer_id != first.buffer_id);
+}
+
+TEST_CASE("free handles move before the card is asked, and a cap is kept") {
+  TapeOptions options;
+  options.growth_bytes = 0;
+  options.max = 100 * kMiB;
+  Scene scene(options);
+  std::uint64_t blocks[10];
+  for (auto& block : blocks) block = scene.plain(10 * kMiB);
+  for (int i = 0; i < 10; i += 2) scene.free_plain(blocks[i]);
+  // 50 MiB lie free in five holes; only moving them together makes room for 40.
+  REQUIRE(scene.plain(40 * kMiB) != 0);
+  REQUIRE(scene.tape.stats().reserved.peak() <= 100 * kMiB);
+  REQUIRE(scene.tape.stats().migrations.get() > 0);
+  REQUIRE(scene.backing.broken_rule() == nullptr);
+  REQUIRE(scene.tape.validate() == nullptr);
+  REQUIRE(!scene.tape.allocate({.bytes = 20 * kMiB}).ok());
+  REQUIRE(scene.tape.stats().oom_capacity.get() == 1);
+}
+
+TEST_CASE("[case-21] memory in use by the GPU is not unmapped") {
+  TapeOptions options;
+  options.growth_bytes = 0;
+  options.host_wait_ms = 1;
+  MemoryBacking backing({.card_bytes = 100 * kMiB});
+  MemoryFence fence({.host_wait_helps = false});
+  options.address_space = 64 * kGiB;
+  Tape tape(options, backing, fence);
+  std::uint64_t a = tape.allocate({.bytes = 40 * kMiB}).address;
+  std::uint64_t keep = tape.allocate({.bytes = 20 * kMiB}).address;
+  REQUIRE(keep != 0);
+  auto used = fence.submit(kS);
+  tape.free(a, kContextLine);
+  REQUIRE(tape.trim(0) == 0);
+  REQUIRE(!tape.allocate({.bytes = 60 * kMiB}).ok());
+  REQUIRE(backing.usable(a, 40 * kMiB));
+  REQUIRE(tape.stats().oom_capacity.get() + tape.stats().oom_fragmentation.get() == 1);
+  fence.complete(used);
+  REQUIRE(tape.allocate({.bytes = 60 * kMiB}).ok());
+}
+
+TEST_CASE("headroom is kept at growth") {
+  TapeOptions options;
+  options.headroom = 100 * kMiB;
+  Scene scene(options, {.card_bytes = 300 * kMiB});
+  while (scene.plain(10 * kMiB) != 0) {
+  }
+  REQUIRE(scene.backing.card_memory().free >= 100 * kMiB);
+  REQUIRE(scene.tape.stats().live.current() == 200 * kMiB);
+}
+
+TEST_CASE("the pre-reservation is mapped in pieces and taken while it grows") {
+  TapeOptions options;
+  options.size = 1000 * kMiB;
+  Scene scene(options);
+  REQUIRE(scene.tape.prefill(256 * kMiB) > 0);
+  REQUIRE(scene.plain(100 * kMiB) != 0);
+  while (scene.tape.prefill(256 * kMiB) > 0) {
+  }
+  REQUIRE(scene.tape.stats().reserved.current() == 1000 * kMiB);
+  REQUIRE(scene.tape.stats().needed.current() == 100 * kMiB);
+  REQUIRE(scene.tape.stats().growth_steps.get() == 0);
+  REQUIRE(scene.tape.trim(200 * kMiB) > 0);
+  REQUIRE(scene.tape.stats().reserved.current() <= 232 * kMiB);
+}
+
+TEST_CASE("a driver that refuses to map leaves a whole tape behind") {
+  Scene scene;
+  scene.backing.refuse(MemoryBacking::Operation::kMap, 1, 719);
+  Grant grant = scene.tape.allocate({.bytes = kMiB});
+  REQUIRE(!grant.ok());
+  REQUIRE(grant.code == 719);
+  REQUIRE(scene.backing.handles() == 0);
+  REQUIRE(scene.tape.validate() == nullptr);
+  REQUIRE(scene.plain(kMiB) != 0);
+}
+
+TEST_CASE("a retired tape gives everything back") {
+  Scene scene;
+  std::uint64_t p = scene.plain(kMiB);
+  scene.tape.retire();
+  REQUIRE(scene.backing.handles() == 0);
+  REQUIRE(!scene.tape.contains(p));
+  REQUIRE(scene.tape.free(p, kContextLine).result == FreeResult::kNotABlock);
+  REQUIRE(!scene.tape.allocate({.bytes = kMiB}).ok());
+  REQUIRE(scene.backing.broken_rule() == nullptr);
+  REQUIRE(scene.tape.stats().live.peak() == kMiB);
+}
+
+TEST_CASE("large holes are kept whole for large requests under max_split") {
+  TapeOptions options;
+  options.max_split = 4 * kMiB;
+  options.growth_bytes = 0;
+  Scene scene(options);
+  std::uint64_t big = scene.plain(64 * kMiB);
+  std::uint64_t end = scene.plain(2 * kMiB);
+  scene.free_plain(big);
+  REQUIRE(scene.plain(kMiB) > end);
+  REQUIRE(scene.plain(64 * kMiB) == big);
+}
