@@ -103,7 +103,7 @@ CUresult give_back(const Guard&, Home& home, CUdeviceptr address, Line line) {
   const Freed freed = home.tape()->free(address, line);
   if (freed.result == FreeResult::kNotABlock) return CUDA_ERROR_INVALID_VALUE;
   if (MemoryPool* pool = process().pools.of_tag(freed.tag)) pool->give_back(freed.requested);
-  return freed.code != 0 ? driver_said(home, freed.code) : waited;
+  return driver_said(home, freed.code != 0 ? freed.code : waited);
 }
 
 }  // namespace gpupool
