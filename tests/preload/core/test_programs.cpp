@@ -61,6 +61,10 @@ TEST_CASE("every case passes while frees wait on the host, and with only complet
   }
 }
 
+TEST_CASE("every case passes on slabs of cuMemAlloc") {
+  for (const char* name : kCases) passes(name, {{"GPUPOOL_POOL_BACKING", "arena"}});
+}
+
 TEST_CASE("every case passes under another order of execution") {
   for (const char* name : kCases) passes(name, {{"GPUPOOL_SIM_SCHEDULE", "random"}, {"GPUPOOL_SIM_SEED", "7"}});
 }
