@@ -1,0 +1,89 @@
+// See console.h.
+#include "cli/console.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "config/text.h"
+
+namespace gpupool::cli {
+namespace {
+
+bool is_set(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
+}
+
+bool takes_colours(Stream stream) {
+  const char* terminal = std::getenv("TERM");
+  return isatty(stream == Stream::out ? STDOUT_FILENO : STDERR_FILENO) == 1 && !is_set("NO_COLOR") &&
+         terminal != nullptr && std::strcmp(terminal, "dumb") != 0;
+}
+
+std::string_view code_of(Colour colour) {
+  switch (colour) {
+    case Colour::plain:
+      return "";
+    case Colour::strong:
+      return "\033[1m";
+    case Colour::good:
+      return "\033[32m";
+    case Colour::doubtful:
+      return "\033[33m";
+    case Colour::bad:
+      return "\033[31m";
+  }
+  return "";
+}
+
+bool write_all(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(file, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+}  // namespace
+
+void print(std::string_view text) {
+  if (!write_all(STDOUT_FILENO, text)) throw Problem(Exit::output, "standard output: " + error_text(errno));
+}
+
+void note(std::string_view line) { write_all(STDERR_FILENO, "gpupool: " + std::string{line} + "\n"); }
+
+std::string coloured(std::string_view text, Colour colour, Stream stream) {
+  if (colour == Colour::plain || !takes_colours(stream)) return std::string{text};
+  return std::string{code_of(colour)} + std::string{text} + "\033[0m";
+}
+
+std::string padded(std::string_view text, std::size_t width) {
+  std::string out{text};
+  if (out.size() < width) out.resize(width, ' ');
+  return out;
+}
+
+void write_new_file(const std::string& path, std::string_view text) {
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+  if (file < 0) {
+    throw Problem(Exit::output, escaped(path, path.size()) + ": " +
+                                    (errno == EEXIST ? "exists already and is not overwritten" : error_text(errno)));
+  }
+  bool complete = write_all(file, text);
+  int error = errno;
+  if (close(file) != 0) complete = false, error = errno;
+  if (complete) return;
+  unlink(path.c_str());
+  throw Problem(Exit::output, escaped(path, path.size()) + ": " + error_text(error));
+}
+
+std::string error_text(int error) { return std::strerror(error); }
+
+}  // namespace gpupool::cli

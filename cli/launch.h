@@ -1,0 +1,40 @@
+// The environment in which a program gets a pool, and the start of it. Shared by run, size and doctor.
+// Environment is a copy of this process's own; nothing here changes environ.
+#pragma once
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/settings.h"
+
+namespace gpupool::cli {
+
+using Environment = std::map<std::string, std::string>;
+
+Environment own_environment();
+std::string value_of(const Environment& environment, const std::string& name);
+
+/// One of a framework's switches that make gpupool its only cache.
+struct Switch {
+  std::string_view framework;
+  std::string_view variable;
+  std::string_view value;
+  std::string_view not_beside;  // another variable which says the same; empty if there is none
+};
+const std::vector<Switch>& unify_switches();
+
+/// Sets the switches that the user has not set; returns lines that say what was set, and what was left as it is.
+std::vector<std::string> unify(Environment& environment);
+
+/// LD_PRELOAD, GPUPOOL_CONFIG and a variable for each setting, as the options of `verb` in `arguments` say.
+void prepare(Environment& environment, std::string_view verb, const Arguments& arguments);
+void set(Environment& environment, const Setting& setting);
+
+/// Becomes the program. Returns only by a Problem: not found, or not executable.
+[[noreturn]] void become(const std::vector<std::string>& program, const Environment& environment);
+
+/// Runs the program and waits for it. Its status as a shell would say it.
+int run_and_wait(const std::vector<std::string>& program, const Environment& environment);
+
+}  // namespace gpupool::cli

@@ -1,0 +1,72 @@
+// See libraries.h.
+#include "cli/libraries.h"
+
+#include <filesystem>
+
+#include "cli/console.h"
+#include "config/text.h"
+
+namespace gpupool::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kSeparators[] = " :";
+
+bool same_file(const std::string& a, const std::string& b) {
+  std::error_code ignored;
+  return a == b || fs::equivalent(a, b, ignored);
+}
+
+}  // namespace
+
+std::string own_folder() {
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  return error ? std::string{} : self.parent_path().string();
+}
+
+std::vector<std::string> library_places(const std::string& folder) {
+  std::vector<std::string> places;
+  for (const char* relative : {"../lib", "../lib/gpupool", "../lib64", "../lib64/gpupool", "."}) {
+    places.push_back((fs::path{folder} / relative / kFrontName).lexically_normal().string());
+  }
+  return places;
+}
+
+std::string find_front(const std::string& wanted) {
+  std::error_code error;
+  const std::vector<std::string> places = wanted.empty() ? library_places(own_folder()) : std::vector{wanted};
+  for (const std::string& place : places) {
+    if (!fs::is_regular_file(place, error)) continue;
+    const std::string found = fs::absolute(place, error).lexically_normal().string();
+    if (found.find_first_of(kSeparators) != std::string::npos) {
+      throw Problem(Exit::broken, escaped(found, found.size()) + ": LD_PRELOAD cannot hold a path with a blank or a colon; move it or link to it");
+    }
+    return found;
+  }
+  std::string looked;
+  for (const std::string& place : places) looked += (looked.empty() ? "" : ", ") + escaped(place, place.size());
+  throw Problem(Exit::broken, std::string{kFrontName} + " is not at " + looked + (wanted.empty() ? "; name it with --library" : ""));
+}
+
+std::vector<std::string> preload_entries(const std::string& list) {
+  std::vector<std::string> entries;
+  for (std::size_t begin = 0; (begin = list.find_first_not_of(kSeparators, begin)) != std::string::npos;) {
+    const std::size_t end = list.find_first_of(kSeparators, begin);
+    entries.push_back(list.substr(begin, end - begin));
+    begin = end;
+    if (end == std::string::npos) break;
+  }
+  return entries;
+}
+
+std::string preload_list(const std::string& front, const std::string& present) {
+  const std::vector<std::string> entries = preload_entries(present);
+  for (const std::string& entry : entries) {
+    if (same_file(entry, front)) return present;
+  }
+  return entries.empty() ? front : front + ":" + present;
+}
+
+}  // namespace gpupool::cli

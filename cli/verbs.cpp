@@ -1,0 +1,56 @@
+// See verbs.h.
+#include "cli/verbs.h"
+
+namespace gpupool::cli {
+namespace {
+
+#define VERB(verb, ...) constexpr VerbOption verb##_options[] = {
+#define OPTION(name, kind, placeholder, key, sentence) {name, OptionKind::kind, placeholder, key, sentence},
+#define VERB_END(verb) \
+  }                    \
+  ;
+#include "cli/verbs.def"
+#undef VERB
+#undef OPTION
+#undef VERB_END
+
+constexpr Verb kVerbs[] = {
+#define VERB(name, shown, operands, program, sentence) \
+  {#name, shown, Operands::operands, Program::program, sentence, name##_options, name##_verb},
+#define OPTION(...)
+#define VERB_END(name)
+#include "cli/verbs.def"
+#undef VERB
+#undef OPTION
+#undef VERB_END
+};
+
+constexpr ExitRow kExits[] = {
+#define EXIT(name, number, sentence) {Exit::name, sentence},
+#include "cli/exits.def"
+#undef EXIT
+};
+
+}  // namespace
+
+std::span<const Verb> verbs() { return kVerbs; }
+std::span<const ExitRow> exit_rows() { return kExits; }
+
+const Verb* find_verb(std::string_view name) {
+  for (const Verb& verb : kVerbs) {
+    if (verb.name == name) return &verb;
+  }
+  return nullptr;
+}
+
+std::string Arguments::value(std::string_view option) const {
+  const auto found = options.find(option);
+  return found == options.end() ? std::string{} : found->second.back();
+}
+
+std::vector<std::string> Arguments::values(std::string_view option) const {
+  const auto found = options.find(option);
+  return found == options.end() ? std::vector<std::string>{} : found->second;
+}
+
+}  // namespace gpupool::cli
