@@ -1,13 +1,19 @@
 // An ordered map as a B+ tree: the one search structure of the pool (blocks and holes by address, holes by size, handles by place).
 // Built for small integer keys and small plain values: wide nodes, keys apart from values, nodes in slabs named by 32-bit index, so
-// that a search touches few cache lines and a million entries stay small. Leaves form a list in key order. Many small trees may share
-// one store. Erasing never rebalances: a node goes when it is empty, so memory is bounded by the most entries ever held.
+// that a search touches few cache lines and a million entries stay small. A node's unused keys are the greatest key, so that a search
+// compares all keys at once and no count is kept. Leaves form a list in key order. Many small trees may share one store. Erasing never
+// rebalances: a node goes when it is empty, so memory is bounded by the most entries ever held.
 // Not thread safe; the owner's lock protects it. Source of the structure: Comer, "The Ubiquitous B-Tree" (1979).
 #pragma once
 
+#include <bit>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <type_traits>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 #include "pool/node_slab.h"
 
@@ -21,20 +27,47 @@ template <class Value, unsigned kWidth>
 struct ValueArray {
   Value at[kWidth];
   Value& operator[](unsigned i) { return at[i]; }
+  void open(unsigned slot) { std::memmove(at + slot + 1, at + slot, (kWidth - 1 - slot) * sizeof(Value)); }
+  void close(unsigned slot) { std::memmove(at + slot, at + slot + 1, (kWidth - 1 - slot) * sizeof(Value)); }
 };
 template <unsigned kWidth>
 struct ValueArray<Nothing, kWidth> {
   Nothing operator[](unsigned) { return {}; }
+  void open(unsigned) {}
+  void close(unsigned) {}
 };
+
+/// How many of the ascending keys are <= `key`, a number below half of their range. Sixteen 32-bit keys at a time: as compilers do the
+/// plain loop, a node's search takes twice as long.
+template <class Key, unsigned kWidth>
+unsigned count_not_above(const Key (&keys)[kWidth], Key key) {
+#if defined(__SSE2__)
+  if constexpr (sizeof(Key) == 4 && kWidth % 16 == 0) {
+    const __m128i wanted = _mm_set1_epi32(static_cast<int>(key));
+    const auto four_above = [&](unsigned i) {
+      return _mm_cmpgt_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(keys + i)), wanted);
+    };
+    for (unsigned i = 0;; i += 16) {
+      const __m128i above = _mm_packs_epi16(_mm_packs_epi32(four_above(i), four_above(i + 4)),
+                                            _mm_packs_epi32(four_above(i + 8), four_above(i + 12)));
+      const unsigned mask = static_cast<unsigned>(_mm_movemask_epi8(above));
+      if (mask != 0 || i + 16 == kWidth) return i + static_cast<unsigned>(std::countr_zero(mask | 0x10000u));
+    }
+  }
+#endif
+  unsigned n = 0;
+  for (unsigned i = 0; i < kWidth; ++i) n += keys[i] <= key;
+  return n;
+}
 }  // namespace detail
 
 /// Key: an unsigned integer of which only the lower half is used, so that keys compare alike as signed numbers: that is what every
 /// x86-64 can do for many at once. The greatest signed value is never used (it pads the nodes).
 template <class Key, class Value = Nothing>
 class OrderedMap {
-  using Signed = std::make_signed_t<Key>;
-  static constexpr unsigned kWidth = 32;
-  static constexpr Key kPadding = static_cast<Key>(std::numeric_limits<Signed>::max());
+  static constexpr unsigned kWidth = 16;       // of a leaf: its 32-bit keys fill one cache line
+  static constexpr unsigned kInnerWidth = 32;  // of the nodes above: few, so mostly cached; wider makes fewer levels
+  static constexpr Key kPadding = static_cast<Key>(std::numeric_limits<std::make_signed_t<Key>>::max());
   using Index = std::uint32_t;
   static constexpr Index kNone = ~Index{0};
   static constexpr unsigned kMaxHeight = 12;
@@ -63,35 +96,38 @@ class OrderedMap {
   Cursor floor(const Tree& tree, Key key) const {
     if (tree.empty()) return {};
     Index leaf = descend(tree, key);
-    unsigned n = count_not_above(leaves_[leaf].keys, key);
-    if (n > 0) return {leaf, n - 1};
-    Index before = leaves_[leaf].previous;
-    return before == kNone ? Cursor{} : Cursor{before, leaves_[before].count - 1u};
+    unsigned n = detail::count_not_above(leaves_[leaf].keys, key);
+    return n > 0 ? Cursor{leaf, n - 1} : last_of(leaves_[leaf].previous);
+  }
+
+  /// The same where the entry probably lies in the leaf `likely` of this tree (any number that once was a leaf's will do).
+  Cursor floor(const Tree& tree, Key key, std::uint32_t likely) const {
+    const Leaf& leaf = leaves_[likely];
+    unsigned n = detail::count_not_above(leaf.keys, key);
+    bool certain = n > 0 && (leaf.keys[n - 1] == key || (n < kWidth && leaf.keys[n] != kPadding));
+    return certain ? Cursor{likely, n - 1} : floor(tree, key);
   }
 
   /// The entry with the least key >= `key`; invalid when there is none.
   Cursor at_least(const Tree& tree, Key key) const {
     if (tree.empty()) return {};
     Index leaf = descend(tree, key);
-    unsigned n = key == 0 ? 0 : count_not_above(leaves_[leaf].keys, key - 1);
-    if (n < leaves_[leaf].count) return {leaf, n};
-    Index after = leaves_[leaf].next;
-    return after == kNone ? Cursor{} : Cursor{after, 0};
+    unsigned n = key == 0 ? 0 : detail::count_not_above(leaves_[leaf].keys, key - 1);
+    return used(leaf, n) ? Cursor{leaf, n} : first_of(leaves_[leaf].next);
   }
 
-  Cursor first(const Tree& tree) const { return at_least(tree, 0); }
+  Cursor first(const Tree& tree) const {
+    if (tree.empty()) return {};
+    Index node = tree.root;
+    for (unsigned level = 0; level < tree.height; ++level) node = inners_[node].children[0];
+    return {node, 0};
+  }
   Cursor last(const Tree& tree) const { return floor(tree, kPadding - 1); }
 
   Cursor next(Cursor c) const {
-    if (c.slot + 1 < leaves_[c.leaf].count) return {c.leaf, c.slot + 1};
-    Index after = leaves_[c.leaf].next;
-    return after == kNone ? Cursor{} : Cursor{after, 0};
+    return used(c.leaf, c.slot + 1) ? Cursor{c.leaf, c.slot + 1} : first_of(leaves_[c.leaf].next);
   }
-  Cursor previous(Cursor c) const {
-    if (c.slot > 0) return {c.leaf, c.slot - 1};
-    Index before = leaves_[c.leaf].previous;
-    return before == kNone ? Cursor{} : Cursor{before, leaves_[before].count - 1u};
-  }
+  Cursor previous(Cursor c) const { return c.slot > 0 ? Cursor{c.leaf, c.slot - 1} : last_of(leaves_[c.leaf].previous); }
 
   /// Inserts a key that is not there yet; returns its place.
   Cursor insert(Tree& tree, Key key, const Value& value) {
@@ -105,8 +141,8 @@ class OrderedMap {
       Inner& inner = inners_[path.node[level]];
       if (key < inner.keys[0]) inner.keys[0] = key;  // its first child now begins lower
     }
-    unsigned slot = count_not_above(leaves_[leaf].keys, key);
-    if (leaves_[leaf].count == kWidth) {
+    unsigned slot = detail::count_not_above(leaves_[leaf].keys, key);
+    if (used(leaf, kWidth - 1)) {
       Index right = split_leaf(leaf);
       add_child(tree, path, tree.height, leaves_[right].keys[0], right);
       if (slot > kWidth / 2) {
@@ -122,8 +158,7 @@ class OrderedMap {
   /// The same where the place is known: right behind `c`. Cheaper as long as the node has room and does not end there
   /// (the nodes above may send a key behind a node's end to the next node).
   Cursor insert_behind(Tree& tree, Cursor c, Key key, const Value& value) {
-    std::uint32_t count = leaves_[c.leaf].count;
-    if (count == kWidth || c.slot + 1 == count) return insert(tree, key, value);
+    if (used(c.leaf, kWidth - 1) || !used(c.leaf, c.slot + 1)) return insert(tree, key, value);
     put(c.leaf, c.slot + 1, key, value);
     ++tree.size;
     return {c.leaf, c.slot + 1};
@@ -132,17 +167,15 @@ class OrderedMap {
   /// Removes the entry. Cursors to smaller keys stay valid.
   void erase(Tree& tree, Cursor c) {
     Leaf& leaf = leaves_[c.leaf];
-    if (leaf.count == 1 && tree.height > 0) {
+    if (!used(c.leaf, 1) && tree.height > 0) {
       Path path;
       descend(tree, leaf.keys[0], path);
       drop_leaf(c.leaf);
       remove_child(tree, path, tree.height);
     } else {
-      for (unsigned i = c.slot; i + 1 < leaf.count; ++i) {
-        leaf.keys[i] = leaf.keys[i + 1];
-        if constexpr (kHasValues) leaf.values[i] = leaf.values[i + 1];
-      }
-      leaf.keys[--leaf.count] = kPadding;
+      std::memmove(leaf.keys + c.slot, leaf.keys + c.slot + 1, (kWidth - 1 - c.slot) * sizeof(Key));
+      leaf.keys[kWidth - 1] = kPadding;
+      leaf.values.close(c.slot);
     }
     --tree.size;
   }
@@ -165,30 +198,29 @@ class OrderedMap {
   static constexpr bool kHasValues = !std::is_same_v<Value, Nothing>;
 
   struct Leaf {
-    Key keys[kWidth];
+    alignas(16) Key keys[kWidth];
     [[no_unique_address]] detail::ValueArray<Value, kWidth> values;
     Index next;
     Index previous;
-    std::uint32_t count;
   };
   // children[i] holds the keys from keys[i] up to below keys[i + 1]; the first child also all smaller ones.
   struct Inner {
-    Key keys[kWidth];
-    Index children[kWidth];
-    std::uint32_t count;
+    alignas(16) Key keys[kInnerWidth];
+    Index children[kInnerWidth];
   };
   struct Path {
     Index node[kMaxHeight];
     std::uint32_t slot[kMaxHeight];
   };
 
-  static unsigned count_not_above(const Key (&keys)[kWidth], Key key) {
-    Signed above = 0;
-    for (unsigned i = 0; i < kWidth; ++i) above += static_cast<Signed>(keys[i]) > static_cast<Signed>(key);
-    return kWidth - static_cast<unsigned>(above);
+  bool used(Index leaf, unsigned slot) const { return slot < kWidth && leaves_[leaf].keys[slot] != kPadding; }
+  Cursor first_of(Index leaf) const { return leaf == kNone ? Cursor{} : Cursor{leaf, 0}; }
+  Cursor last_of(Index leaf) const {
+    return leaf == kNone ? Cursor{} : Cursor{leaf, detail::count_not_above(leaves_[leaf].keys, Key{kPadding - 1}) - 1};
   }
+
   static unsigned child_of(const Inner& inner, Key key) {
-    unsigned n = count_not_above(inner.keys, key);
+    unsigned n = detail::count_not_above(inner.keys, key);
     return n == 0 ? 0 : n - 1;
   }
 
@@ -216,19 +248,15 @@ class OrderedMap {
     Leaf& leaf = leaves_[i];
     for (Key& k : leaf.keys) k = kPadding;
     leaf.next = leaf.previous = kNone;
-    leaf.count = 0;
     return i;
   }
 
   void put(Index index, unsigned slot, Key key, const Value& value) {
     Leaf& leaf = leaves_[index];
-    for (unsigned i = leaf.count; i > slot; --i) {
-      leaf.keys[i] = leaf.keys[i - 1];
-      if constexpr (kHasValues) leaf.values[i] = leaf.values[i - 1];
-    }
+    std::memmove(leaf.keys + slot + 1, leaf.keys + slot, (kWidth - 1 - slot) * sizeof(Key));
     leaf.keys[slot] = key;
+    leaf.values.open(slot);
     if constexpr (kHasValues) leaf.values[slot] = value;
-    ++leaf.count;
   }
 
   Index split_leaf(Index left_index) {
@@ -240,7 +268,6 @@ class OrderedMap {
       if constexpr (kHasValues) right.values[i - kWidth / 2] = left.values[i];
       left.keys[i] = kPadding;
     }
-    left.count = right.count = kWidth / 2;
     right.next = left.next;
     right.previous = left_index;
     if (right.next != kNone) leaves_[right.next].previous = right_index;
@@ -249,7 +276,8 @@ class OrderedMap {
   }
 
   void drop_leaf(Index index) {
-    const Leaf& leaf = leaves_[index];
+    Leaf& leaf = leaves_[index];
+    leaf.keys[0] = kPadding;  // whoever still takes it for a likely leaf finds nothing
     if (leaf.previous != kNone) leaves_[leaf.previous].next = leaf.next;
     if (leaf.next != kNone) leaves_[leaf.next].previous = leaf.previous;
     leaves_.give(index);
@@ -258,18 +286,14 @@ class OrderedMap {
   Index new_inner() {
     Index i = inners_.take();
     for (Key& k : inners_[i].keys) k = kPadding;
-    inners_[i].count = 0;
     return i;
   }
 
   static void put_child(Inner& inner, unsigned slot, Key key, Index child) {
-    for (unsigned i = inner.count; i > slot; --i) {
-      inner.keys[i] = inner.keys[i - 1];
-      inner.children[i] = inner.children[i - 1];
-    }
+    std::memmove(inner.keys + slot + 1, inner.keys + slot, (kInnerWidth - 1 - slot) * sizeof(Key));
+    std::memmove(inner.children + slot + 1, inner.children + slot, (kInnerWidth - 1 - slot) * sizeof(Index));
     inner.keys[slot] = key;
     inner.children[slot] = child;
-    ++inner.count;
   }
 
   // Hangs `child` behind the child at path[level - 1], splitting upwards as needed.
@@ -286,20 +310,19 @@ class OrderedMap {
       --level;
       Inner& inner = inners_[path.node[level]];
       unsigned slot = path.slot[level] + 1;
-      if (inner.count < kWidth) {
+      if (inner.keys[kInnerWidth - 1] == kPadding) {
         put_child(inner, slot, key, child);
         return;
       }
       Index right_index = new_inner();
       Inner& right = inners_[right_index];
-      for (unsigned i = kWidth / 2; i < kWidth; ++i) {
-        right.keys[i - kWidth / 2] = inner.keys[i];
-        right.children[i - kWidth / 2] = inner.children[i];
+      for (unsigned i = kInnerWidth / 2; i < kInnerWidth; ++i) {
+        right.keys[i - kInnerWidth / 2] = inner.keys[i];
+        right.children[i - kInnerWidth / 2] = inner.children[i];
         inner.keys[i] = kPadding;
       }
-      inner.count = right.count = kWidth / 2;
-      if (slot > kWidth / 2) {
-        put_child(right, slot - kWidth / 2, key, child);
+      if (slot > kInnerWidth / 2) {
+        put_child(right, slot - kInnerWidth / 2, key, child);
       } else {
         put_child(inner, slot, key, child);
       }
@@ -312,15 +335,14 @@ class OrderedMap {
     while (level > 0) {
       --level;
       Inner& inner = inners_[path.node[level]];
-      for (unsigned i = path.slot[level]; i + 1 < inner.count; ++i) {
-        inner.keys[i] = inner.keys[i + 1];
-        inner.children[i] = inner.children[i + 1];
-      }
-      inner.keys[--inner.count] = kPadding;
-      if (inner.count > 0) break;
+      unsigned slot = path.slot[level];
+      std::memmove(inner.keys + slot, inner.keys + slot + 1, (kInnerWidth - 1 - slot) * sizeof(Key));
+      std::memmove(inner.children + slot, inner.children + slot + 1, (kInnerWidth - 1 - slot) * sizeof(Index));
+      inner.keys[kInnerWidth - 1] = kPadding;
+      if (inner.keys[0] != kPadding) break;
       inners_.give(path.node[level]);
     }
-    while (tree.height > 0 && inners_[tree.root].count == 1) {
+    while (tree.height > 0 && inners_[tree.root].keys[1] == kPadding) {
       Index child = inners_[tree.root].children[0];
       inners_.give(tree.root);
       tree.root = child;
