@@ -50,7 +50,7 @@ CUresult uuid(CUuuid* out, CUdevice ordinal) {
 CUresult total(size_t* out, CUdevice ordinal) {
   Device* device = nullptr;
   if (const CUresult e = device_of(ordinal, device)) return e;
-  return out ? (*out = device->card.total, CUDA_SUCCESS) : CUDA_ERROR_INVALID_VALUE;
+  return out ? (*out = device->card.total(), CUDA_SUCCESS) : CUDA_ERROR_INVALID_VALUE;
 }
 
 bool has_vmm() { return settings().driver_version >= 10020; }

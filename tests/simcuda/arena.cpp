@@ -17,7 +17,7 @@ constexpr uint64_t kAddressesPerCard = 4;       // fragmentation of addresses is
 
 void Arena::open(Card& card) {
   card_ = &card;
-  const uint64_t size = (card.total * kAddressesPerCard + kGranularity - 1) / kGranularity * kGranularity;
+  const uint64_t size = (card.total() * kAddressesPerCard + kGranularity - 1) / kGranularity * kGranularity;
   file_ = memfd_create("simcuda-arena", MFD_CLOEXEC);
   if (file_ < 0 || ftruncate(file_, static_cast<off_t>(size)) != 0) {
     std::perror("simcuda: memory of a card");
@@ -49,7 +49,7 @@ uint64_t Arena::new_pieces(uint64_t start, uint64_t bytes) const {
 }
 
 std::optional<uint64_t> Arena::allocate(uint64_t bytes) {
-  if (bytes > card_->total) return std::nullopt;
+  if (bytes > card_->total()) return std::nullopt;
   bytes = allocated_bytes(bytes);
   const std::optional<uint64_t> start = ranges_.take(bytes, bytes >= kLarge ? kGranularity : kAlignment);
   if (!start) return std::nullopt;

@@ -7,24 +7,13 @@
 #include <optional>
 #include <vector>
 
+#include "tests/simcuda/card.h"
 #include "tests/simcuda/range_allocator.h"
 
 namespace gpupool::sim {
 
 constexpr uint64_t kGranularity = uint64_t{2} << 20;
 constexpr uint64_t kAlignment = 512;
-
-// What a card has and what is taken of it.
-struct Card {
-  uint64_t total = 0;
-  uint64_t used = 0;
-  bool take(uint64_t bytes) {
-    if (bytes > total - used) return false;
-    used += bytes;
-    return true;
-  }
-  void give(uint64_t bytes) { used -= bytes; }
-};
 
 class Arena {
  public:

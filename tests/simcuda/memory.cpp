@@ -58,8 +58,8 @@ CUresult get_info(size_t* free, size_t* total) {
   Context* context = nullptr;
   if (const CUresult e = current_context(context)) return e;
   if (!free || !total) return CUDA_ERROR_INVALID_VALUE;
-  *free = context->device->card.total - context->device->card.used;
-  *total = context->device->card.total;
+  *free = context->device->card.total() - context->device->card.used();
+  *total = context->device->card.total();
   return CUDA_SUCCESS;
 }
 

@@ -92,7 +92,7 @@ CUresult allocate(CUdeviceptr* out, size_t bytes, CUmemoryPool pool, CUstream ha
   if (stream->kind == StreamKind::kLegacy) {
     if (const CUresult e = refuse_implicit_dependency(*stream)) return e;
   }
-  if (bytes > pool->device->card.total) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (bytes > pool->device->card.total()) return CUDA_ERROR_OUT_OF_MEMORY;
   const uint64_t size = (bytes + kAlignment - 1) / kAlignment * kAlignment;
   const std::optional<CUdeviceptr> start = take(pool, size, *stream);
   if (!start) return CUDA_ERROR_OUT_OF_MEMORY;

@@ -40,6 +40,7 @@ Settings read() {
   if (const char* text = std::getenv("GPUPOOL_SIM_SCHEDULE"); text && *text && !parse_schedule(text, s.schedule))
     refuse("GPUPOOL_SIM_SCHEDULE", text);
   if (const char* text = std::getenv("GPUPOOL_SIM_FAULT")) s.faults = text;
+  if (const char* text = std::getenv("GPUPOOL_SIM_CARD")) s.card_path = text;
   if (const char* text = std::getenv("GPUPOOL_SIM_TRACE")) s.trace_path = with_pid(text);
   return s;
 }

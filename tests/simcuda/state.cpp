@@ -29,7 +29,7 @@ State& state() {
     for (int ordinal = 0; ordinal < settings().devices; ++ordinal) {
       auto device = std::make_unique<Device>();
       device->ordinal = ordinal;
-      device->card.total = settings().memory_bytes;
+      device->card.open(ordinal, settings().memory_bytes);
       device->arena.open(device->card);
       made->devices.push_back(std::move(device));
     }

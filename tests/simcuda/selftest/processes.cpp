@@ -175,3 +175,26 @@ TEST_CASE("memory is shared by handle; an interior pointer names the base, and t
   CU(cuCtxSynchronize());
   CHECK(wrong.value() == 0);
 }
+
+TEST_CASE("hidden: a neighbour on a card that is nearly full", "[.alone]") {
+  Session session;
+  REQUIRE(used_bytes() == 200 * kMiB);
+  CUdeviceptr p = 0;
+  REQUIRE(cuMemAlloc(&p, 100 * kMiB) == CUDA_ERROR_OUT_OF_MEMORY);
+  REQUIRE(cuMemAlloc(&p, 50 * kMiB) == CUDA_SUCCESS);
+  // Ends without a free.
+  _exit(0);
+}
+
+TEST_CASE("hidden: an owner of most of a card", "[.alone]") {
+  Session session;
+  allocate(200 * kMiB);
+  REQUIRE(run_alone("hidden: a neighbour on a card that is nearly full").status == 0);
+  REQUIRE(used_bytes() == 200 * kMiB);
+}
+
+TEST_CASE("processes share a card when they are told to", "[processes]") {
+  const std::string path = "/tmp/simcuda-card-" + std::to_string(getpid());
+  CHECK(run_alone("hidden: an owner of most of a card", "GPUPOOL_SIM_CARD=" + path).status == 0);
+  unlink(path.c_str());
+}
