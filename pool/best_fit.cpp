@@ -1,38 +1,43 @@
 #include "pool/best_fit.h"
 
+#include <new>
+
 namespace gpupool {
 
-BestFit::BestFit(Granules span, Granules handle) : span_(span), handle_(handle) { map_.insert(tree_, 0, gap()); }
+BestFit::BestFit(Granules span, Granules handle)
+    : span_(span),
+      handle_(handle),
+      likely_leaf_(static_cast<std::uint32_t*>(std::calloc(std::size_t{span} / kNear + 1, sizeof(std::uint32_t))), &std::free) {
+  if (likely_leaf_ == nullptr) throw std::bad_alloc();
+  map_.insert(tree_, 0, gap());
+}
 
 BestFit::Segment BestFit::segment_of(const Block& block) {
   std::uint32_t marks = block.slack;
   if (block.stream_ordered) marks |= kStreamOrdered;
   if (block.pinned) marks |= kPinned;
   if (block.noted) marks |= kNoted;
-  return {Kind::kBlock, marks, block.tag};
+  return {Kind::kBlock, std::uint64_t{block.tag} << kTagShift | marks};
 }
 
 Block BestFit::block_of(Segment segment) {
-  return {static_cast<std::uint16_t>(segment.first & kSlackMask), static_cast<std::uint16_t>(segment.second),
-          (segment.first & kStreamOrdered) != 0, (segment.first & kPinned) != 0, (segment.first & kNoted) != 0};
+  const std::uint64_t content = segment.content;
+  return {static_cast<std::uint16_t>(content & kSlackMask), static_cast<std::uint16_t>(content >> kTagShift),
+          (content & kStreamOrdered) != 0, (content & kPinned) != 0, (content & kNoted) != 0};
 }
 
 BestFit::Hole BestFit::hole_at(Granules place) const {
-  Map::Cursor c = map_.floor(tree_, place);
+  Map::Cursor c = segment_at(place);
   if (!c.valid() || map_.value(c).kind != Kind::kHole) return {};
   return hole_of(c, range_of(c));
 }
 
 void BestFit::take(const Hole& whole, Range part, const Block& taken) {
   unlist_hole(whole.range);
-  FragmentList front = whole.history;
-  FragmentList middle;
-  FragmentList back;
-  if (!front.empty()) {
-    middle = fragments_.cut(front, part.begin);
-    back = fragments_.cut(middle, part.end);
-    fragments_.discard(middle);
-  }
+  History front = whole.history;
+  History middle = fragments_.cut(front, whole.range, part.begin);
+  History back = fragments_.cut(middle, {part.begin, whole.range.end}, part.end);
+  fragments_.discard(middle);
   Map::Cursor c = whole.cursor;
   Range before{whole.range.begin, part.begin};
   Range behind{part.end, whole.range.end};
@@ -50,7 +55,7 @@ void BestFit::take(const Hole& whole, Range part, const Block& taken) {
 }
 
 BestFit::Owned BestFit::block_at(Granules place) const {
-  Map::Cursor c = map_.floor(tree_, place);
+  Map::Cursor c = segment_at(place);
   if (!c.valid() || map_.value(c).kind != Kind::kBlock) return {};
   return {range_of(c), block_of(map_.value(c)), c};
 }
@@ -61,16 +66,16 @@ void BestFit::free(const Owned& owned, std::uint32_t line, std::uint64_t record)
     retained_bytes_ += bytes_of(owned.range.size());
     return;
   }
-  settle_hole(owned.cursor, owned.range, record == 0 ? FragmentList{} : fragments_.make(owned.range, line, record));
+  settle_hole(owned.cursor, owned.range, record == 0 ? History{} : fragments_.make(owned.range, line, record));
 }
 
 // The segment at `c`, which is no hole yet, becomes one and joins its neighbours.
-void BestFit::settle_hole(Map::Cursor c, Range range, FragmentList history) {
+void BestFit::settle_hole(Map::Cursor c, Range range, History history) {
   Map::Cursor left = map_.previous(c);
   if (left.valid() && map_.value(left).kind == Kind::kHole) {
     Range neighbour{map_.key(left), range.begin};
     unlist_hole(neighbour);
-    history = fragments_.join(history_of(map_.value(left)), history);
+    history = fragments_.join(history_of(map_.value(left)), neighbour, history, range);
     map_.erase(tree_, c);
     c = left;
     range.begin = neighbour.begin;
@@ -79,7 +84,7 @@ void BestFit::settle_hole(Map::Cursor c, Range range, FragmentList history) {
   if (right.valid() && map_.value(right).kind == Kind::kHole) {
     Range neighbour = range_of(right);
     unlist_hole(neighbour);
-    history = fragments_.join(history, history_of(map_.value(right)));
+    history = fragments_.join(history, range, history_of(map_.value(right)), neighbour);
     map_.erase(tree_, right);
     range.end = neighbour.end;
   }
@@ -99,9 +104,9 @@ void BestFit::gap_to_hole(Range range) {
 void BestFit::hole_to_gap(Range range) {
   Hole whole = hole_at(range.begin);
   unlist_hole(whole.range);
-  FragmentList front = whole.history;
-  FragmentList middle = fragments_.cut(front, range.begin);
-  FragmentList back = fragments_.cut(middle, range.end);
+  History front = whole.history;
+  History middle = fragments_.cut(front, whole.range, range.begin);
+  History back = fragments_.cut(middle, {range.begin, whole.range.end}, range.end);
   fragments_.discard(middle);
   Map::Cursor c = whole.cursor;
   if (whole.range.begin < range.begin) {
@@ -147,7 +152,8 @@ const char* BestFit::validate() const {
   std::uint64_t holes = 0;
   std::uint64_t granules = 0;
   std::uint64_t wholly_free = 0;
-  std::size_t fragments = 0;
+  std::uint64_t fragments = 0;
+  std::size_t listed = 0;
   Kind previous = Kind::kBlock;
   Granules expected = 0;
   for (Map::Cursor c = map_.first(tree_); c.valid(); c = map_.next(c)) {
@@ -161,25 +167,13 @@ const char* BestFit::validate() const {
     ++holes;
     granules += range.size();
     wholly_free += aligned_inside(range);
-    FragmentList history = history_of(map_.value(c));
-    Granules from = range.begin;
-    std::uint32_t last = FragmentList::kNone;
-    for (std::uint32_t i = history.head; i != FragmentList::kNone; i = fragments_.at(i).next) {
-      const Fragment& fragment = fragments_.at(i);
-      if (fragment.range.empty() || fragment.range.begin < from || fragment.range.end > range.end) {
-        return "best_fit: a fragment lies outside its hole or out of order";
-      }
-      from = fragment.range.end;
-      last = i;
-      ++fragments;
-    }
-    if (last != history.tail) return "best_fit: a history's tail is not its last fragment";
+    if (const char* broken = fragments_.validate(history_of(map_.value(c)), range, fragments, listed)) return broken;
     if (holes_.best_fit(range.size()).size() != range.size()) return "best_fit: a hole is missing from the index";
   }
   if (expected != span_) return "best_fit: segments do not reach the end of the tape";
   if (holes != holes_.holes() || granules != holes_.granules()) return "best_fit: map and index count different holes";
   if (wholly_free != wholly_free_) return "best_fit: wholly free granules";
-  if (fragments != fragments_.in_use()) return "best_fit: fragments lost or shared";
+  if (fragments != fragments_.in_use() || listed != fragments_.in_lists()) return "best_fit: fragments lost or shared";
   return nullptr;
 }
 

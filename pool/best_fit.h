@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 
 #include "pool/fragments.h"
 #include "pool/granule.h"
@@ -23,13 +25,12 @@ struct Block {
 };
 
 class BestFit {
-  enum class Kind : std::uint32_t { kGap, kHole, kBlock, kRetained };
+  enum class Kind : std::uint64_t { kGap, kHole, kBlock, kRetained };
   struct Segment {
     Segment() = default;
-    Segment(Kind k, std::uint32_t a, std::uint32_t b) : kind(k), first(a & FragmentList::kNone), second(b) {}
+    Segment(Kind k, std::uint64_t c) : kind(k), content(c & History::kMask) {}
     Kind kind : 2;
-    std::uint32_t first : 30;  // hole: first fragment; block: slack and marks
-    std::uint32_t second;      // hole: last fragment; block: tag
+    std::uint64_t content : 62;  // hole: its history; block: slack, marks and tag
   };
   using Map = OrderedMap<Granules, Segment>;
 
@@ -37,7 +38,7 @@ class BestFit {
   /// One hole with its history; valid until the next change.
   struct Hole {
     Range range;
-    FragmentList history;
+    History history;
     Map::Cursor cursor;
   };
 
@@ -60,7 +61,7 @@ class BestFit {
   /// Calls visit(fragment) for the fragments of `hole` that overlap `part`, until it answers false. True when all were visited.
   template <class Visit>
   bool visit_history(const Hole& hole, Range part, Visit&& visit) const {
-    return fragments_.visit(hole.history, part, visit);
+    return fragments_.visit(hole.history, hole.range, part, visit);
   }
 
   /// Makes `part` of the hole a block; what is left on either side stays a hole with its own history.
@@ -117,12 +118,21 @@ class BestFit {
   static constexpr std::uint32_t kStreamOrdered = 512;
   static constexpr std::uint32_t kPinned = 1024;
   static constexpr std::uint32_t kNoted = 2048;
+  static constexpr unsigned kTagShift = 16;
 
-  static Segment gap() { return {Kind::kGap, 0, 0}; }
-  static Segment hole(FragmentList list) { return {Kind::kHole, list.head, list.tail}; }
+  static Segment gap() { return {Kind::kGap, 0}; }
+  static Segment hole(History history) { return {Kind::kHole, history.bits()}; }
   static Segment segment_of(const Block& block);
   static Block block_of(Segment segment);
-  static FragmentList history_of(Segment segment) { return {segment.first, segment.second}; }
+  static History history_of(Segment segment) { return History(segment.content); }
+
+  // Most places are looked up in the leaf where something near was found before; the tree's upper levels are for the rest.
+  Map::Cursor segment_at(Granules place) const {
+    std::uint32_t& likely = likely_leaf_[place / kNear];
+    Map::Cursor c = map_.floor(tree_, place, likely);
+    likely = c.leaf;
+    return c;
+  }
 
   Range range_of(Map::Cursor c) const {
     Map::Cursor after = map_.next(c);
@@ -142,12 +152,15 @@ class BestFit {
     holes_.erase(range);
     if (range.size() >= handle_) wholly_free_ -= aligned_inside(range);
   }
-  void settle_hole(Map::Cursor c, Range range, FragmentList history);
+  void settle_hole(Map::Cursor c, Range range, History history);
+
+  static constexpr Granules kNear = 512;  // places that share a likely leaf; fewer would make the table outgrow the cache
 
   const Granules span_;
   const Granules handle_;
   Map map_;
   Map::Tree tree_;
+  std::unique_ptr<std::uint32_t[], decltype(&std::free)> likely_leaf_;  // by place; zeros that cost nothing until touched
   HoleIndex holes_;
   Fragments fragments_;
   std::uint64_t wholly_free_ = 0;

@@ -1,12 +1,13 @@
 #include "pool/fragments.h"
 
+#include <numeric>
+
 namespace gpupool {
 
 std::uint32_t Fragments::take(const Fragment& fragment) {
   std::uint32_t index = slab_.take();
   slab_[index] = fragment;
-  if (fragment.line >= per_line_.size()) per_line_.resize(fragment.line + 1, 0);
-  ++per_line_[fragment.line];
+  ++count_of(fragment.line);
   return index;
 }
 
@@ -15,60 +16,94 @@ void Fragments::give(std::uint32_t index) {
   slab_.give(index);
 }
 
-FragmentList Fragments::make(Range range, std::uint32_t line, std::uint64_t record) {
-  std::uint32_t index = take({range, line, FragmentList::kNone, record});
-  return {index, index};
+History Fragments::make(Range range, std::uint32_t line, std::uint64_t record) {
+  if (History::can_be_whole(line, record)) {
+    ++count_of(line);
+    return History::whole(line, record);
+  }
+  std::uint32_t index = take({range, line, History::kNone, record});
+  return History::list(index, index);
 }
 
-FragmentList Fragments::join(FragmentList front, FragmentList back) {
-  if (front.empty()) return back;
-  if (back.empty()) return front;
-  Fragment& last = slab_[front.tail];
-  const Fragment& first = slab_[back.head];
+// The same history with its fragment in a list, where others can follow.
+History Fragments::listed(History history, Range range) {
+  if (!history.whole()) return history;
+  --per_line_[history.line()];
+  std::uint32_t index = take({range, history.line(), History::kNone, history.record()});
+  return History::list(index, index);
+}
+
+History Fragments::join_lists(History front, History back) {
+  if (front.clean()) return back;
+  if (back.clean()) return front;
+  Fragment& last = slab_[front.tail()];
+  const Fragment& first = slab_[back.head()];
   if (last.line == first.line && last.record == first.record && last.range.end == first.range.begin) {
     last.range.end = first.range.end;
     last.next = first.next;
-    std::uint32_t tail = back.tail == back.head ? front.tail : back.tail;
-    give(back.head);
-    return {front.head, tail};
+    std::uint32_t tail = back.tail() == back.head() ? front.tail() : back.tail();
+    give(back.head());
+    return History::list(front.head(), tail);
   }
-  last.next = back.head;
-  return {front.head, back.tail};
+  last.next = back.head();
+  return History::list(front.head(), back.tail());
 }
 
-FragmentList Fragments::cut(FragmentList& list, Granules place) {
-  if (list.empty() || slab_[list.tail].range.end <= place) return {};
-  std::uint32_t before = FragmentList::kNone;
-  std::uint32_t i = list.head;
+History Fragments::cut_list(History& list, Granules place) {
+  if (slab_[list.tail()].range.end <= place) return {};
+  std::uint32_t before = History::kNone;
+  std::uint32_t i = list.head();
   while (slab_[i].range.end <= place) {
     before = i;
     i = slab_[i].next;
   }
-  FragmentList rest{i, list.tail};
+  History rest = History::list(i, list.tail());
   if (slab_[i].range.begin < place) {
     Fragment upper = slab_[i];
     upper.range.begin = place;
     std::uint32_t cut_off = take(upper);
-    rest.head = cut_off;
-    if (list.tail == i) rest.tail = cut_off;
+    rest = History::list(cut_off, list.tail() == i ? cut_off : list.tail());
     slab_[i].range.end = place;
     before = i;
   }
-  if (before == FragmentList::kNone) {
+  if (before == History::kNone) {
     list = {};
   } else {
-    slab_[before].next = FragmentList::kNone;
-    list.tail = before;
+    slab_[before].next = History::kNone;
+    list = History::list(list.head(), before);
   }
   return rest;
 }
 
-void Fragments::discard(FragmentList list) {
-  for (std::uint32_t i = list.head; i != FragmentList::kNone;) {
+void Fragments::discard_list(History list) {
+  for (std::uint32_t i = list.head(); i != History::kNone;) {
     std::uint32_t next = slab_[i].next;
     give(i);
     i = next;
   }
+}
+
+std::uint64_t Fragments::in_use() const { return std::accumulate(per_line_.begin(), per_line_.end(), std::uint64_t{0}); }
+
+const char* Fragments::validate(History history, Range range, std::uint64_t& fragments, std::size_t& listed) const {
+  if (history.clean()) return nullptr;
+  if (history.whole()) {
+    ++fragments;
+    return nullptr;
+  }
+  Granules from = range.begin;
+  std::uint32_t last = History::kNone;
+  for (std::uint32_t i = history.head(); i != History::kNone; i = slab_[i].next) {
+    const Fragment& fragment = slab_[i];
+    if (fragment.range.empty() || fragment.range.begin < from || fragment.range.end > range.end) {
+      return "fragments: a fragment lies outside its hole or out of order";
+    }
+    from = fragment.range.end;
+    last = i;
+    ++fragments;
+    ++listed;
+  }
+  return last == history.tail() ? nullptr : "fragments: a list's tail is not its last fragment";
 }
 
 }  // namespace gpupool

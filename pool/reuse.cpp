@@ -14,7 +14,7 @@ bool Reuse::known_complete(const Fragment& fragment, Effort effort, unsigned mil
 }
 
 bool Reuse::ready(const BestFit::Hole& hole, Range part, const Request& request, Effort effort, unsigned milliseconds) {
-  if (hole.history.empty()) return true;
+  if (hole.history.clean()) return true;
 
   // First what needs no wait, so that a refusal costs nobody one; then one wait per line, for its newest record among the fragments.
   bool waits_needed = false;
