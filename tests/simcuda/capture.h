@@ -25,6 +25,7 @@ struct GraphMemory {
     Device* device;
     CUdeviceptr start;
     uint64_t size;
+    bool freed_inside;  // by a free node: the program never owns it
   };
   std::vector<Piece> pieces;
   ~GraphMemory();

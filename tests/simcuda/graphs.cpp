@@ -97,7 +97,7 @@ CUresult launch(CUgraphExec exec, CUstream handle) {
     if (step.records && state().events.valid(step.records)) step.records->record = op;
   }
   for (const auto& piece : exec->memory->pieces) {
-    if (!state().allocations.count(piece.start))
+    if (!piece.freed_inside && !state().allocations.count(piece.start))
       add_allocation(piece.start, piece.size, MemoryKind::kGraph, nullptr, piece.device->ordinal);
   }
   return CUDA_SUCCESS;
@@ -119,7 +119,7 @@ CUresult capture_alloc(Stream& stream, Device& device, CUdeviceptr* address, siz
   const std::optional<uint64_t> start = device.arena.allocate(bytes);
   if (!start) return CUDA_ERROR_OUT_OF_MEMORY;
   CUgraph graph = stream.capture->graph;
-  graph->memory->pieces.push_back({&device, *start, bytes});
+  graph->memory->pieces.push_back({&device, *start, bytes, false});
   device.graph_used += Arena::allocated_bytes(bytes);
   device.graph_used_high = std::max(device.graph_used_high, device.graph_used);
   state().regions[*start] = Region{Arena::allocated_bytes(bytes), {device.ordinal}};
@@ -144,6 +144,9 @@ CUresult capture_free(Stream& stream, CUdeviceptr address) {
     stream.capture->invalid = true;
     return CUDA_ERROR_INVALID_VALUE;
   }
+  for (GraphMemory::Piece& piece : stream.capture->graph->memory->pieces)
+    piece.freed_inside = piece.freed_inside || piece.start == address;
+  state().allocations.erase(found);
   CUgraphNode node = nullptr;
   Work work;
   work.name = "graph free";

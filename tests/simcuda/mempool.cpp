@@ -82,6 +82,11 @@ std::optional<CUdeviceptr> take(CUmemoryPool pool, uint64_t size, Stream& stream
   return std::nullopt;
 }
 
+void start_pool(CUmemPoolHandle_st& pool, Device& device) {
+  pool.device = &device;
+  pool.devices = {device.ordinal};
+}
+
 CUresult allocate(CUdeviceptr* out, size_t bytes, CUmemoryPool pool, CUstream handle) {
   Stream* stream = nullptr;
   if (const CUresult e = find_stream(handle, stream)) return e;
@@ -166,8 +171,7 @@ void trim_pool(CUmemoryPool pool, uint64_t keep) {
 
 CUmemoryPool make_pool(Device& device) {
   const CUmemoryPool pool = state().pools.make();
-  pool->device = &device;
-  pool->devices = {device.ordinal};
+  start_pool(*pool, device);
   return pool;
 }
 
@@ -204,6 +208,11 @@ void release_pools_of(Device& device) {
   for (CUdeviceptr start : gone) remove_allocation(start);
   for (CUmemoryPool pool : std::vector<CUmemoryPool>(state().pools.all().begin(), state().pools.all().end())) {
     if (pool->device == &device) trim_pool(pool, 0);
+  }
+  if (CUmemoryPool pool = device.default_pool; pool && pool->segments.empty() && pool->pending.empty()) {
+    // The same handle, as new.
+    *pool = CUmemPoolHandle_st{};
+    start_pool(*pool, device);
   }
 }
 

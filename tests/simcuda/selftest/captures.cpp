@@ -226,6 +226,7 @@ TEST_CASE("work on the legacy stream collides with a capture of a blocking strea
     CHECK(result == (flags == CU_STREAM_DEFAULT ? CUDA_ERROR_STREAM_CAPTURE_IMPLICIT : CUDA_SUCCESS));
     cuStreamEndCapture(stream, &graph);
     CHECK((graph != nullptr) == (flags == CU_STREAM_NON_BLOCKING));
+    if (graph) CU(cuGraphDestroy(graph));
   }
 }
 
