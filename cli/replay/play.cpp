@@ -1,0 +1,94 @@
+// See play.h.
+#include "cli/replay/play.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "cli/replay/pool_model.h"
+#include "config/choices.h"
+#include "pool/granule.h"
+
+namespace gpupool::cli {
+namespace {
+
+Bytes rounded(Bytes bytes) { return (bytes + kGranuleBytes - 1) / kGranuleBytes * kGranuleBytes; }
+
+// Of this thread, so that a busy host does not count.
+double processor_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return double(now.tv_sec) + double(now.tv_nsec) / 1e9;
+}
+
+// A template, so that our own pool is called without an indirection.
+template <class Server>
+Outcome play(const Trace& trace, Server& server) {
+  Outcome outcome;
+  outcome.requests = trace.requests;
+  std::vector<Bytes> held(trace.slots);  // 0: refused
+  Bytes live = 0;
+  Bytes requested = 0;
+  Bytes reserved = server.reserved();
+  Bytes peak = reserved;
+  const double begin = processor_seconds();
+  for (const Event& event : trace.events) {
+    if (event.bytes != 0) {
+      if (!server.allocate(event.slot, event.bytes, event.stream)) {
+        ++outcome.oom;
+        continue;
+      }
+      held[event.slot] = event.bytes;
+      requested += event.bytes;
+      live += rounded(event.bytes);
+      outcome.peak_requested_bytes = std::max(outcome.peak_requested_bytes, requested);
+      outcome.peak_live_bytes = std::max(outcome.peak_live_bytes, live);
+      if (server.reserved() > reserved) ++outcome.growth_steps;
+      reserved = server.reserved();
+      peak = std::max(peak, reserved);
+    } else if (held[event.slot] != 0) {
+      server.free(event.slot, event.stream);
+      requested -= held[event.slot];
+      live -= rounded(held[event.slot]);
+      held[event.slot] = 0;
+    }
+  }
+  outcome.seconds = processor_seconds() - begin;
+  outcome.reserved_peak_bytes = peak;
+  outcome.needed_peak_bytes = peak;
+  outcome.hits = trace.requests - outcome.oom - outcome.growth_steps;
+  const DriverCalls calls = server.driver_calls();
+  outcome.driver_us = calls.microseconds();
+  outcome.driver_calls = calls.count();
+  return outcome;
+}
+
+}  // namespace
+
+Outcome play_model(const Trace& trace, const std::string& strategy, Model& model) {
+  Outcome outcome = play(trace, model);
+  outcome.strategy = strategy;
+  return outcome;
+}
+
+Outcome play_pool(const Trace& trace, const ResolvedPool& pool) {
+  const Placement placement = pool.options.backing == BackingKind::arena ? Placement::kGiven : Placement::kChosen;
+  PoolModel model(tape_options(pool), pool.total, placement);
+  Outcome outcome = play(trace, model);
+  outcome.strategy = choice_text(pool.options.strategy);
+  const Stats& stats = model.stats();
+  outcome.reserved_peak_bytes = stats.reserved.peak();
+  outcome.needed_peak_bytes = stats.needed.peak();
+  outcome.hits = stats.hits.get();
+  outcome.same_stream_reuses = stats.same_stream_reuses.get();
+  outcome.fences = stats.fences.get();
+  outcome.records = stats.records.get();
+  outcome.growth_steps = stats.growth_steps.get();
+  outcome.migrations = stats.migrations.get();
+  outcome.migrated_bytes = stats.migrated_bytes.get();
+  outcome.trims = stats.trims.get();
+  return outcome;
+}
+
+}  // namespace gpupool::cli

@@ -1,0 +1,19 @@
+// Playing a trace: every event in its order, to our pool or to a model, timed without the reading of the file.
+#pragma once
+#include <string>
+
+#include "cli/replay/outcome.h"
+#include "cli/models/model.h"
+#include "cli/trace/trace.h"
+#include "config/options.h"
+#include "pool/tape_types.h"
+
+namespace gpupool::cli {
+
+/// A model of another allocator; `strategy` is how the outcome is called.
+Outcome play_model(const Trace& trace, const std::string& strategy, Model& model);
+
+/// Our pool, as resolved for a card of `pool.total` bytes.
+Outcome play_pool(const Trace& trace, const ResolvedPool& pool);
+
+}  // namespace gpupool::cli

@@ -1,0 +1,82 @@
+// See pool_model.h.
+#include "cli/replay/pool_model.h"
+
+#include <algorithm>
+
+#include "cli/trace/trace.h"
+
+namespace gpupool::cli {
+namespace {
+
+ReusePolicy policy_of(ReuseKind reuse) {
+  switch (reuse) {
+    case ReuseKind::fence:
+      return ReusePolicy::kFence;
+    case ReuseKind::sync:
+      return ReusePolicy::kSync;
+    case ReuseKind::quiescent:
+      return ReusePolicy::kQuiescent;
+  }
+  return ReusePolicy::kFence;
+}
+
+}  // namespace
+
+TapeOptions tape_options(const ResolvedPool& pool) {
+  TapeOptions options;
+  options.address_space = std::max<Bytes>(1_TiB, pool.total * 8);
+  options.size = pool.size;
+  options.max = pool.max;
+  options.headroom = pool.headroom;
+  options.growth_bytes = pool.options.growth.step;
+  options.growth_factor = pool.options.growth.is_factor() ? (pool.options.growth.factor_thousandths - 1000) / 1000.0 : 0;
+  options.exact_growth = pool.options.strategy == Strategy::auto_growth;
+  options.handle = pool.handle;
+  options.max_split = pool.options.max_split;
+  options.reuse = policy_of(pool.options.reuse);
+  options.overflow_to_host = pool.options.overflow == Overflow::host;
+  options.overflow_max = pool.overflow_max;
+  return options;
+}
+
+PoolModel::PoolModel(const TapeOptions& options, Bytes card, Placement placement)
+    : backing_({.placement = placement, .granularity = kHandleGranularity, .card_bytes = card}), tape_(options, backing_, fence_) {
+  while (tape_.prefill(options.size) != 0) {
+  }
+}
+
+bool PoolModel::allocate(std::uint32_t slot, Bytes bytes, std::uint32_t stream) {
+  Request request;
+  request.bytes = bytes;
+  request.line = line_of(stream);
+  const Grant grant = tape_.allocate(request);
+  if (!grant.ok()) return false;
+  if (addresses_.size() <= slot) addresses_.resize(slot + std::size_t{1});
+  addresses_[slot] = grant.address;
+  return true;
+}
+
+void PoolModel::free(std::uint32_t slot, std::uint32_t stream) { tape_.free(addresses_[slot], line_of(stream)); }
+
+Line PoolModel::line_of(std::uint32_t stream) {
+  if (stream == kPlain) return kContextLine;
+  if (lines_.size() <= stream) lines_.resize(stream + std::size_t{1}, kContextLine);
+  if (lines_[stream] == kContextLine) lines_[stream] = tape_.line_of(stream, false);
+  return lines_[stream];
+}
+
+DriverCalls PoolModel::driver_calls() const {
+  using Memory = MemoryBacking::Operation;
+  using Time = MemoryFence::Operation;
+  DriverCalls calls;
+  const bool slabs = backing_.placement() == Placement::kGiven;
+  (slabs ? calls.allocate : calls.create) = backing_.calls(Memory::kCreate);
+  (slabs ? calls.free : calls.release) = backing_.calls(Memory::kDestroy);
+  if (!slabs) calls.map = backing_.calls(Memory::kMap), calls.unmap = backing_.calls(Memory::kUnmap);
+  calls.record = fence_.calls(Time::kRecord);
+  calls.wait = fence_.calls(Time::kWait);
+  calls.query = fence_.calls(Time::kQuery);
+  return calls;
+}
+
+}  // namespace gpupool::cli

@@ -1,0 +1,22 @@
+// The readers of traces: each knows one format and makes the same Trace of it. read_trace() looks at the first bytes.
+// Faults are Problems that name file, place and text. Nothing in a file is executed, and what is kept is bounded by its size.
+#pragma once
+#include <string>
+
+#include "cli/trace/source.h"
+#include "cli/trace/trace.h"
+
+namespace gpupool::cli {
+
+Trace read_trace(const std::string& path);
+
+/// `a,<block>,<bytes>[,<stream>]` and `f,<block>[,<stream>]`; `#` begins a comment. Without a stream: cudaMalloc and cudaFree.
+Trace read_csv(Source& source);
+
+/// The CSV log of an RMM logging resource: Thread,Time,Action,Pointer,Size,Stream.
+Trace read_rmm(Source& source);
+
+/// The pickle of torch.cuda.memory._dump_snapshot, recorded with history.
+Trace read_pytorch_snapshot(Source& source);
+
+}  // namespace gpupool::cli
