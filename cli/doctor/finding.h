@@ -1,0 +1,38 @@
+// What the doctor finds: one line each, with how to mend it.
+// Each check is a function that looks at one thing and changes nothing.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/launch.h"
+
+namespace gpupool::cli {
+
+enum class Level {
+  ok,
+  note,     // worth knowing, nothing to mend
+  warning,  // works, but not as it could
+  broken,   // does not work
+};
+std::string_view level_text(Level level);
+
+struct Finding {
+  Level level = Level::ok;
+  std::string what;  // the thing that was looked at: driver, front, core, preload, ...
+  std::string says;
+  std::string mend;  // empty where there is nothing to do
+};
+using Findings = std::vector<Finding>;
+
+void check_driver(Findings& findings);
+/// The front that `run` would use, and its core beside it: there, and accepted by the loader.
+void check_libraries(Findings& findings, const std::string& wanted);
+void check_preload(Findings& findings, const Environment& environment);
+void check_configuration(Findings& findings);
+void check_switches(Findings& findings, const Environment& environment);
+void check_shared_memory(Findings& findings);
+/// Whether a preload reaches this program.
+void check_program(Findings& findings, const std::string& program);
+
+}  // namespace gpupool::cli

@@ -1,0 +1,156 @@
+// See file.h.
+#include "cli/report/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <nlohmann/json.hpp>
+
+#include "cli/console.h"
+#include "config/text.h"
+
+namespace gpupool::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kLargest = std::size_t{256} << 20;  // far more than a report with a curve of a month
+constexpr std::uint64_t kVersion = 1;
+
+[[noreturn]] void refuse(const std::string& path, const std::string& problem) {
+  throw Problem(Exit::input, escaped(path, path.size()) + ": " + problem);
+}
+
+std::string read_all(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) refuse(path, error_text(errno));
+  std::string text;
+  char piece[1 << 16];
+  ssize_t got = 0;
+  while ((got = read(file, piece, sizeof piece)) > 0 && text.size() <= kLargest) text.append(piece, static_cast<std::size_t>(got));
+  const int error = errno;
+  close(file);
+  if (got < 0) refuse(path, error_text(error));
+  if (text.size() > kLargest) refuse(path, "is too large to be a report");
+  return text;
+}
+
+// The members of one object, each by its name and type.
+class Members {
+ public:
+  Members(const std::string& path, std::string place, const Json& object) : path_(path), place_(std::move(place)), object_(object) {
+    if (!object_.is_object()) refuse(path_, place_ + " is no object");
+  }
+
+  void take(const char* name, std::uint64_t& value) const {
+    if (const Json* member = find(name)) {
+      if (!member->is_number_unsigned()) wrong(name, "a count");
+      value = member->get<std::uint64_t>();
+    }
+  }
+  void take(const char* name, double& value) const {
+    if (const Json* member = find(name)) {
+      if (!member->is_number()) wrong(name, "a number");
+      value = member->get<double>();
+    }
+  }
+  void take(const char* name, std::string& value) const {
+    if (const Json* member = find(name)) {
+      if (!member->is_string()) wrong(name, "a text");
+      value = member->get<std::string>();
+    }
+  }
+  /// The members of each object in a list.
+  template <class Visit>
+  void each(const char* name, Visit&& visit) const {
+    const Json* list = find(name);
+    if (list == nullptr) return;
+    if (!list->is_array()) wrong(name, "a list");
+    for (std::size_t i = 0; i < list->size(); ++i) visit(Members(path_, std::string{name} + "[" + std::to_string(i) + "]", (*list)[i]));
+  }
+  Members object(const char* name) const {
+    const Json* member = find(name);
+    if (member == nullptr) refuse(path_, std::string{name} + " is missing");
+    return {path_, name, *member};
+  }
+
+ private:
+  const Json* find(const char* name) const {
+    const auto found = object_.find(name);
+    return found == object_.end() ? nullptr : &*found;
+  }
+  [[noreturn]] void wrong(const char* name, const char* type) const {
+    refuse(path_, (place_.empty() ? "" : place_ + ".") + name + " is not " + type);
+  }
+
+  const std::string& path_;
+  std::string place_;
+  const Json& object_;
+};
+
+PoolReport pool_of(const Members& members) {
+  PoolReport pool;
+  members.take("device", pool.device);
+  members.take("uuid", pool.uuid);
+  members.take("card", pool.card);
+  members.take("pre_reserved", pool.pre_reserved);
+  members.take("limit", pool.limit);
+#define GAUGE(name, unit, sentence) members.take(#name, pool.name.current), members.take(#name ".peak", pool.name.peak);
+#define COUNTER(name, unit, sentence) members.take(#name, pool.name);
+#include "pool/stats.def"
+#undef GAUGE
+#undef COUNTER
+  members.take("waste", pool.waste);
+  members.take("internal_waste", pool.internal_waste);
+  members.take("hit_rate", pool.hit_rate);
+  members.take("external_fragmentation.peak", pool.external_fragmentation_peak);
+  members.take("advice_size", pool.advice_size);
+  members.take("advice", pool.advice);
+  return pool;
+}
+
+}  // namespace
+
+ProcessReport read_report(const std::string& path) {
+  const std::string text = read_all(path);
+  Json json;
+  try {
+    json = Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    const std::string_view message = error.what();
+    const std::size_t end = message.find("] ");  // behind the library's own name for the fault
+    refuse(path, std::string{message.substr(end == std::string_view::npos ? 0 : end + 2)});
+  }
+  if (!json.is_object() || !json.contains("gpupool_report")) refuse(path, "is no report of gpupool");
+  const Members root(path, "", json);
+  std::uint64_t version = 0;
+  root.take("gpupool_report", version);
+  if (version != kVersion) refuse(path, "is a report of version " + std::to_string(version) + "; this command reads version " + std::to_string(kVersion));
+
+  ProcessReport report;
+  report.file = path;
+  const Members process = root.object("process");
+  process.take("executable", report.executable);
+  process.take("pid", report.pid);
+  process.take("host", report.host);
+  process.take("rank", report.rank);
+  process.take("strategy", report.strategy);
+  process.take("wall_ms", report.wall_ms);
+  process.take("passed_live.peak", report.passed_live_peak);
+  process.take("advice_size", report.advice_size);
+  process.take("advice", report.advice);
+  process.take("coverage", report.coverage);
+  root.each("pools", [&](const Members& members) { report.pools.push_back(pool_of(members)); });
+  root.each("past_the_pool", [&](const Members& members) {
+    PastReport& past = report.past.emplace_back();
+    members.take("api", past.api);
+    members.take("calls", past.calls);
+    members.take("bytes", past.bytes);
+    members.take("refused", past.refused);
+  });
+  return report;
+}
+
+}  // namespace gpupool::cli

@@ -1,0 +1,60 @@
+// One report of one process, as libgpupool_core.so writes it at the exit (stats.path): read, checked and typed.
+// What a newer or older core does not say is 0 or empty; what has the wrong type is a Problem that names file and member.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace gpupool::cli {
+
+struct GaugeReport {
+  std::uint64_t current = 0;
+  std::uint64_t peak = 0;
+};
+
+struct PoolReport {
+  std::uint64_t device = 0;
+  std::string uuid;
+  std::string card;
+  std::uint64_t pre_reserved = 0;
+  std::uint64_t limit = 0;
+#define GAUGE(name, unit, sentence) GaugeReport name;
+#define COUNTER(name, unit, sentence) std::uint64_t name = 0;
+#include "pool/stats.def"
+#undef GAUGE
+#undef COUNTER
+  double waste = 0;
+  double internal_waste = 0;
+  double hit_rate = 0;
+  double external_fragmentation_peak = 0;
+  std::uint64_t advice_size = 0;
+  std::string advice;
+};
+
+/// A driver function whose calls went past the pools.
+struct PastReport {
+  std::string api;
+  std::uint64_t calls = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t refused = 0;
+};
+
+struct ProcessReport {
+  std::string file;
+  std::string executable;
+  std::uint64_t pid = 0;
+  std::string host;
+  std::string rank;
+  std::string strategy;
+  std::uint64_t wall_ms = 0;
+  std::uint64_t passed_live_peak = 0;
+  std::uint64_t advice_size = 0;  // where there is no pool: of what the driver served
+  std::string advice;
+  double coverage = 0;
+  std::vector<PoolReport> pools;
+  std::vector<PastReport> past;
+};
+
+ProcessReport read_report(const std::string& path);
+
+}  // namespace gpupool::cli

@@ -1,0 +1,62 @@
+// See summary.h.
+#include "cli/report/summary.h"
+
+#include <algorithm>
+
+namespace gpupool::cli {
+
+std::vector<RankRow> rank_rows(const std::vector<ProcessReport>& reports) {
+  std::vector<RankRow> rows;
+  for (const ProcessReport& report : reports) {
+    if (report.pools.empty()) rows.push_back({&report, nullptr});
+    for (const PoolReport& pool : report.pools) rows.push_back({&report, &pool});
+  }
+  return rows;
+}
+
+const std::vector<Column>& columns() {
+  static const std::vector<Column> all{
+      {"reserved.peak", true, [](const PoolReport& pool) { return double(pool.reserved.peak); }},
+      {"live.peak", true, [](const PoolReport& pool) { return double(pool.live.peak); }},
+      {"needed.peak", true, [](const PoolReport& pool) { return double(pool.needed.peak); }},
+      {"waste", false, [](const PoolReport& pool) { return pool.waste; }},
+      {"requests", false, [](const PoolReport& pool) { return double(pool.requests); }},
+      {"fences", false, [](const PoolReport& pool) { return double(pool.fences); }},
+      {"host_waits", false, [](const PoolReport& pool) { return double(pool.host_waits); }},
+      {"migrations", false, [](const PoolReport& pool) { return double(pool.migrations); }},
+      {"oom", false, [](const PoolReport& pool) { return double(pool.oom_capacity + pool.oom_fragmentation); }},
+  };
+  return all;
+}
+
+Spread spread_of(const std::vector<RankRow>& rows, const Column& column) {
+  Spread spread;
+  for (const RankRow& row : rows) {
+    if (row.pool == nullptr) continue;
+    const double value = column.value(*row.pool);
+    spread.sum += value;
+    spread.least = spread.worst == nullptr ? value : std::min(spread.least, value);
+    if (spread.worst != nullptr && value <= spread.most) continue;
+    spread.most = value;
+    spread.worst = &row;
+  }
+  return spread;
+}
+
+std::vector<CardSum> card_sums(const std::vector<RankRow>& rows) {
+  std::vector<CardSum> sums;
+  for (const RankRow& row : rows) {
+    if (row.pool == nullptr) continue;
+    auto found = std::ranges::find_if(sums, [&](const CardSum& sum) { return sum.host == row.process->host && sum.uuid == row.pool->uuid; });
+    if (found == sums.end()) {
+      sums.push_back({row.process->host, row.pool->uuid, row.pool->card, 0, 0, 0});
+      found = std::prev(sums.end());
+    }
+    ++found->processes;
+    found->reserved_peak += row.pool->reserved.peak;
+    found->live_peak += row.pool->live.peak;
+  }
+  return sums;
+}
+
+}  // namespace gpupool::cli
