@@ -12,26 +12,6 @@ BestFit::BestFit(Granules span, Granules handle)
   map_.insert(tree_, 0, gap());
 }
 
-BestFit::Segment BestFit::segment_of(const Block& block) {
-  std::uint32_t marks = block.slack;
-  if (block.stream_ordered) marks |= kStreamOrdered;
-  if (block.pinned) marks |= kPinned;
-  if (block.noted) marks |= kNoted;
-  return {Kind::kBlock, std::uint64_t{block.tag} << kTagShift | marks};
-}
-
-Block BestFit::block_of(Segment segment) {
-  const std::uint64_t content = segment.content;
-  return {static_cast<std::uint16_t>(content & kSlackMask), static_cast<std::uint16_t>(content >> kTagShift),
-          (content & kStreamOrdered) != 0, (content & kPinned) != 0, (content & kNoted) != 0};
-}
-
-BestFit::Hole BestFit::hole_at(Granules place) const {
-  Map::Cursor c = segment_at(place);
-  if (!c.valid() || map_.value(c).kind != Kind::kHole) return {};
-  return hole_of(c, range_of(c));
-}
-
 void BestFit::take(const Hole& whole, Range part, const Block& taken) {
   unlist_hole(whole.range);
   History front = whole.history;
@@ -52,12 +32,6 @@ void BestFit::take(const Hole& whole, Range part, const Block& taken) {
     map_.insert_behind(tree_, c, behind.begin, hole(back));
     list_hole(behind);
   }
-}
-
-BestFit::Owned BestFit::block_at(Granules place) const {
-  Map::Cursor c = segment_at(place);
-  if (!c.valid() || map_.value(c).kind != Kind::kBlock) return {};
-  return {range_of(c), block_of(map_.value(c)), c};
 }
 
 void BestFit::free(const Owned& owned, std::uint32_t line, std::uint64_t record) {

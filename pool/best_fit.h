@@ -56,7 +56,11 @@ class BestFit {
   Range following(Range hole) const { return holes_.following(hole); }
   Range largest() const { return holes_.largest(); }
   /// The hole that holds `place`; empty range when it is no hole.
-  Hole hole_at(Granules place) const;
+  Hole hole_at(Granules place) const {
+    Map::Cursor c = segment_at(place);
+    if (map_.value(c).kind != Kind::kHole) return {};
+    return hole_of(c, range_of(c));
+  }
 
   /// Calls visit(fragment) for the fragments of `hole` that overlap `part`, until it answers false. True when all were visited.
   template <class Visit>
@@ -68,7 +72,11 @@ class BestFit {
   void take(const Hole& hole, Range part, const Block& block);
 
   /// The live block that covers `place`; empty range when there is none.
-  Owned block_at(Granules place) const;
+  Owned block_at(Granules place) const {
+    Map::Cursor c = segment_at(place);
+    if (map_.value(c).kind != Kind::kBlock) return {};
+    return {range_of(c), block_of(map_.value(c)), c};
+  }
   void mark(const Owned& owned, const Block& block) { map_.value(owned.cursor) = segment_of(block); }
 
   /// Turns a block into (part of) a hole, covered by `record` of `line`; record 0 leaves it clean.
@@ -122,10 +130,18 @@ class BestFit {
 
   static Segment gap() { return {Kind::kGap, 0}; }
   static Segment hole(History history) { return {Kind::kHole, history.bits()}; }
-  static Segment segment_of(const Block& block);
-  static Block block_of(Segment segment);
+  static Segment segment_of(const Block& block) {
+    return {Kind::kBlock, std::uint64_t{block.tag} << kTagShift | block.slack | (block.stream_ordered ? kStreamOrdered : 0) |
+                              (block.pinned ? kPinned : 0) | (block.noted ? kNoted : 0)};
+  }
+  static Block block_of(Segment segment) {
+    const std::uint64_t content = segment.content;
+    return {static_cast<std::uint16_t>(content & kSlackMask), static_cast<std::uint16_t>(content >> kTagShift),
+            (content & kStreamOrdered) != 0, (content & kPinned) != 0, (content & kNoted) != 0};
+  }
   static History history_of(Segment segment) { return History(segment.content); }
 
+  // The segment that covers a place of the tape: there always is one.
   // Most places are looked up in the leaf where something near was found before; the tree's upper levels are for the rest.
   Map::Cursor segment_at(Granules place) const {
     std::uint32_t& likely = likely_leaf_[place / kNear];
@@ -154,7 +170,7 @@ class BestFit {
   }
   void settle_hole(Map::Cursor c, Range range, History history);
 
-  static constexpr Granules kNear = 512;  // places that share a likely leaf; fewer would make the table outgrow the cache
+  static constexpr Granules kNear = 256;  // places that share a likely leaf; fewer would make the table outgrow the cache
 
   const Granules span_;
   const Granules handle_;

@@ -48,11 +48,10 @@ class NodeSlab {
  private:
   static constexpr std::size_t kReserved = std::size_t{4} << 30;
   static constexpr std::size_t kHugePage = std::size_t{2} << 20;
-  static constexpr std::size_t kFirstStep = std::size_t{64} << 10;
 
   void commit() {
     if (reserved_ == 0) reserve();
-    std::size_t more = committed_ == 0 ? kFirstStep : committed_;
+    std::size_t more = committed_ == 0 ? kHugePage : committed_;
     if (more > room_ - committed_) more = room_ - committed_;
     std::byte* base = reinterpret_cast<std::byte*>(nodes_);
     if (more < sizeof(Node) || mprotect(base + committed_, more, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();

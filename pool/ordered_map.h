@@ -11,6 +11,7 @@
 #include <cstring>
 #include <limits>
 #include <type_traits>
+#include <utility>
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
@@ -27,32 +28,29 @@ template <class Value, unsigned kWidth>
 struct ValueArray {
   Value at[kWidth];
   Value& operator[](unsigned i) { return at[i]; }
-  void open(unsigned slot) { std::memmove(at + slot + 1, at + slot, (kWidth - 1 - slot) * sizeof(Value)); }
-  void close(unsigned slot) { std::memmove(at + slot, at + slot + 1, (kWidth - 1 - slot) * sizeof(Value)); }
 };
 template <unsigned kWidth>
 struct ValueArray<Nothing, kWidth> {
   Nothing operator[](unsigned) { return {}; }
-  void open(unsigned) {}
-  void close(unsigned) {}
 };
 
-/// How many of the ascending keys are <= `key`, a number below half of their range. Sixteen 32-bit keys at a time: as compilers do the
-/// plain loop, a node's search takes twice as long.
+/// How many of the ascending keys are <= `key`, a number below half of their range. For 32-bit keys without a branch: as compilers
+/// do the plain loop, a node's search takes twice as long.
 template <class Key, unsigned kWidth>
 unsigned count_not_above(const Key (&keys)[kWidth], Key key) {
 #if defined(__SSE2__)
-  if constexpr (sizeof(Key) == 4 && kWidth % 16 == 0) {
+  if constexpr (sizeof(Key) == 4 && (kWidth == 16 || kWidth == 32)) {
     const __m128i wanted = _mm_set1_epi32(static_cast<int>(key));
-    const auto four_above = [&](unsigned i) {
+    const auto four = [&](unsigned i) {
       return _mm_cmpgt_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(keys + i)), wanted);
     };
-    for (unsigned i = 0;; i += 16) {
-      const __m128i above = _mm_packs_epi16(_mm_packs_epi32(four_above(i), four_above(i + 4)),
-                                            _mm_packs_epi32(four_above(i + 8), four_above(i + 12)));
-      const unsigned mask = static_cast<unsigned>(_mm_movemask_epi8(above));
-      if (mask != 0 || i + 16 == kWidth) return i + static_cast<unsigned>(std::countr_zero(mask | 0x10000u));
-    }
+    const auto sixteen = [&](unsigned i) {
+      const __m128i above = _mm_packs_epi16(_mm_packs_epi32(four(i), four(i + 4)), _mm_packs_epi32(four(i + 8), four(i + 12)));
+      return std::uint64_t{static_cast<unsigned>(_mm_movemask_epi8(above))};
+    };
+    std::uint64_t above = sixteen(0) | std::uint64_t{1} << kWidth;
+    if constexpr (kWidth == 32) above |= sixteen(16) << 16;
+    return static_cast<unsigned>(std::countr_zero(above));
   }
 #endif
   unsigned n = 0;
@@ -63,9 +61,9 @@ unsigned count_not_above(const Key (&keys)[kWidth], Key key) {
 
 /// Key: an unsigned integer of which only the lower half is used, so that keys compare alike as signed numbers: that is what every
 /// x86-64 can do for many at once. The greatest signed value is never used (it pads the nodes).
-template <class Key, class Value = Nothing>
+/// kWidth: entries of a leaf.
+template <class Key, class Value = Nothing, unsigned kWidth = 16>
 class OrderedMap {
-  static constexpr unsigned kWidth = 16;       // of a leaf: its 32-bit keys fill one cache line
   static constexpr unsigned kInnerWidth = 32;  // of the nodes above: few, so mostly cached; wider makes fewer levels
   static constexpr Key kPadding = static_cast<Key>(std::numeric_limits<std::make_signed_t<Key>>::max());
   using Index = std::uint32_t;
@@ -131,28 +129,11 @@ class OrderedMap {
 
   /// Inserts a key that is not there yet; returns its place.
   Cursor insert(Tree& tree, Key key, const Value& value) {
-    if (tree.root == kNone) {
-      tree.root = new_leaf();
-      tree.height = 0;
-    }
-    Path path;
-    Index leaf = descend(tree, key, path);
-    for (unsigned level = 0; level < tree.height; ++level) {
-      Inner& inner = inners_[path.node[level]];
-      if (key < inner.keys[0]) inner.keys[0] = key;  // its first child now begins lower
-    }
-    unsigned slot = detail::count_not_above(leaves_[leaf].keys, key);
-    if (used(leaf, kWidth - 1)) {
-      Index right = split_leaf(leaf);
-      add_child(tree, path, tree.height, leaves_[right].keys[0], right);
-      if (slot > kWidth / 2) {
-        slot -= kWidth / 2;
-        leaf = right;
-      }
-    }
-    put(leaf, slot, key, value);
+    if (tree.height > 0 || tree.root == kNone || used(tree.root, kWidth - 1)) return insert_from_root(tree, key, value);
+    unsigned slot = detail::count_not_above(leaves_[tree.root].keys, key);
+    put(tree.root, slot, key, value);
     ++tree.size;
-    return {leaf, slot};
+    return {tree.root, slot};
   }
 
   /// The same where the place is known: right behind `c`. Cheaper as long as the node has room and does not end there
@@ -166,18 +147,15 @@ class OrderedMap {
 
   /// Removes the entry. Cursors to smaller keys stay valid.
   void erase(Tree& tree, Cursor c) {
-    Leaf& leaf = leaves_[c.leaf];
-    if (!used(c.leaf, 1) && tree.height > 0) {
-      Path path;
-      descend(tree, leaf.keys[0], path);
-      drop_leaf(c.leaf);
-      remove_child(tree, path, tree.height);
-    } else {
-      std::memmove(leaf.keys + c.slot, leaf.keys + c.slot + 1, (kWidth - 1 - c.slot) * sizeof(Key));
-      leaf.keys[kWidth - 1] = kPadding;
-      leaf.values.close(c.slot);
-    }
     --tree.size;
+    if (tree.height > 0 && !used(c.leaf, 1)) return erase_leaf(tree, c.leaf);
+    Leaf& leaf = leaves_[c.leaf];
+    unsigned last = c.slot;
+    for (; last + 1 < kWidth && leaf.keys[last + 1] != kPadding; ++last) {
+      leaf.keys[last] = leaf.keys[last + 1];
+      if constexpr (kHasValues) leaf.values[last] = leaf.values[last + 1];
+    }
+    leaf.keys[last] = kPadding;
   }
 
   /// Names the first broken invariant, or nullptr. Cost: O(n).
@@ -243,6 +221,39 @@ class OrderedMap {
     return node;
   }
 
+  // Also the long way of insert(): a first leaf, a descent, a split. Kept out of line, for it is rare.
+  [[gnu::noinline]] Cursor insert_from_root(Tree& tree, Key key, const Value& value) {
+    if (tree.root == kNone) {
+      tree.root = new_leaf();
+      tree.height = 0;
+    }
+    Path path;
+    Index leaf = descend(tree, key, path);
+    for (unsigned level = 0; level < tree.height; ++level) {
+      Inner& inner = inners_[path.node[level]];
+      if (key < inner.keys[0]) inner.keys[0] = key;  // its first child now begins lower
+    }
+    unsigned slot = detail::count_not_above(leaves_[leaf].keys, key);
+    if (used(leaf, kWidth - 1)) {
+      Index right = split_leaf(leaf);
+      add_child(tree, path, tree.height, leaves_[right].keys[0], right);
+      if (slot > kWidth / 2) {
+        slot -= kWidth / 2;
+        leaf = right;
+      }
+    }
+    put(leaf, slot, key, value);
+    ++tree.size;
+    return {leaf, slot};
+  }
+
+  [[gnu::noinline]] void erase_leaf(Tree& tree, Index leaf) {
+    Path path;
+    descend(tree, leaves_[leaf].keys[0], path);
+    drop_leaf(leaf);
+    remove_child(tree, path, tree.height);
+  }
+
   Index new_leaf() {
     Index i = leaves_.take();
     Leaf& leaf = leaves_[i];
@@ -253,10 +264,12 @@ class OrderedMap {
 
   void put(Index index, unsigned slot, Key key, const Value& value) {
     Leaf& leaf = leaves_[index];
-    std::memmove(leaf.keys + slot + 1, leaf.keys + slot, (kWidth - 1 - slot) * sizeof(Key));
-    leaf.keys[slot] = key;
-    leaf.values.open(slot);
-    if constexpr (kHasValues) leaf.values[slot] = value;
+    Value moving = value;
+    for (;; ++slot) {
+      std::swap(key, leaf.keys[slot]);
+      if constexpr (kHasValues) std::swap(moving, leaf.values[slot]);
+      if (key == kPadding) break;
+    }
   }
 
   Index split_leaf(Index left_index) {

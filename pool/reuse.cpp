@@ -13,9 +13,7 @@ bool Reuse::known_complete(const Fragment& fragment, Effort effort, unsigned mil
   return effort == Effort::kAsk && timelines_.complete(fragment.line, fragment.record);
 }
 
-bool Reuse::ready(const BestFit::Hole& hole, Range part, const Request& request, Effort effort, unsigned milliseconds) {
-  if (hole.history.clean()) return true;
-
+bool Reuse::make_ready(const BestFit::Hole& hole, Range part, const Request& request, Effort effort, unsigned milliseconds) {
   // First what needs no wait, so that a refusal costs nobody one; then one wait per line, for its newest record among the fragments.
   bool waits_needed = false;
   bool possible = space_.visit_history(hole, part, [&](const Fragment& fragment) {

@@ -24,7 +24,13 @@ class Reuse {
   Reuse(BestFit& space, Timelines& timelines) : space_(space), timelines_(timelines) {}
 
   /// May `part` of `hole` go to `request`? Puts the waits that are needed and allowed by `effort`.
-  bool ready(const BestFit::Hole& hole, Range part, const Request& request, Effort effort, unsigned milliseconds = 0);
+  bool ready(const BestFit::Hole& hole, Range part, const Request& request, Effort effort, unsigned milliseconds = 0) {
+    const History history = hole.history;
+    if (history.clean()) return true;
+    // Nearly always: freed by the requester itself.
+    if (history.whole() && timelines_.need(request.line, request.may_wait, history.line(), history.record()) == Need::kNothing) return true;
+    return make_ready(hole, part, request, effort, milliseconds);
+  }
 
   /// Could ready() succeed? Asks the driver where `effort` allows, but puts no wait.
   bool usable(const BestFit::Hole& hole, Range part, const Request& request, Effort effort, unsigned milliseconds = 0) {
@@ -40,6 +46,7 @@ class Reuse {
   bool complete(Range range, unsigned milliseconds);
 
  private:
+  bool make_ready(const BestFit::Hole& hole, Range part, const Request& request, Effort effort, unsigned milliseconds);
   // Where the first fragment of `part` that cannot be used ends; 0 when all can.
   Granules blocked_until(const BestFit::Hole& hole, Range part, const Request& request, Effort effort, unsigned milliseconds);
   bool known_complete(const Fragment& fragment, Effort effort, unsigned milliseconds);

@@ -158,8 +158,10 @@ Grant Tape::allocate(const Request& request) {
 Freed Tape::free(std::uint64_t address, Line line) {
   std::lock_guard lock(mutex_);
   Freed freed{.result = FreeResult::kNotABlock};
-  BestFit::Owned owned;
-  if (!block_at(address, owned) || addresses_.address_of(owned.range.begin) != address) return freed;
+  Granules place = 0;
+  if (!parts_ || address % kGranuleBytes != 0 || !addresses_.place_of(address, place)) return freed;
+  const BestFit::Owned owned = parts_->space.block_at(place);
+  if (owned.range.empty() || owned.range.begin != place) return freed;
   freed.result = FreeResult::kFreed;
   freed.bytes = bytes_of(owned.range.size());
   freed.requested = freed.bytes - owned.block.slack;

@@ -130,10 +130,9 @@ const Timelines::Record* Timelines::find_or_later(const Timeline& line, std::uin
   return nullptr;
 }
 
-Need Timelines::need(Line requester, bool may_wait, Line owner, std::uint64_t record) const {
+// What is neither complete nor the requester's own.
+Need Timelines::need_of_other(Line requester, bool may_wait, Line owner, std::uint64_t record) const {
   const Timeline& line = lines_[owner];
-  if (record <= line.complete) return Need::kNothing;
-  if (owner == requester && owner != kContextLine && line.alive) return Need::kNothing;
   if (record <= waited(lines_[requester], owner) || record <= waited(lines_[kContextLine], owner)) return Need::kNothing;
   if (!may_wait || policy_ == ReusePolicy::kQuiescent) return Need::kCompletion;
   // A plain request waits with the whole context. For a plain free that is what the driver's own free would have cost; for a

@@ -38,7 +38,11 @@ class Timelines {
   std::uint64_t mark_free(Line line, int& error);
 
   /// No driver call. `may_wait`: waits may be inserted into the requester's line at all.
-  Need need(Line requester, bool may_wait, Line owner, std::uint64_t record) const;
+  Need need(Line requester, bool may_wait, Line owner, std::uint64_t record) const {
+    const Timeline& line = lines_[owner];
+    bool own = owner == requester && owner != kContextLine && line.alive;
+    return own || record <= line.complete ? Need::kNothing : need_of_other(requester, may_wait, owner, record);
+  }
   /// Puts the wait on the device. False: refused, treat as kCompletion.
   bool wait(Line requester, Line owner, std::uint64_t record);
   /// Asks the driver whether the record is complete, making a late one first if none exists.
@@ -71,6 +75,7 @@ class Timelines {
   enum class Timing : std::uint8_t { kAtTheFree, kLate };
   bool make_record(Timeline& line, StreamRef on, Timing timing, int& error);
   bool make_late_record(Timeline& line);
+  Need need_of_other(Line requester, bool may_wait, Line owner, std::uint64_t record) const;
   EventId take_event();
   void spare(EventId event);
   Record* make_room(Timeline& line, std::uint64_t number);
