@@ -6,9 +6,12 @@
 namespace gpupool {
 namespace {
 
-constexpr std::uint64_t kSmallestPiece = std::uint64_t{32} << 20;  // copies over handles of this size run at full speed
-constexpr std::uint64_t kLargestPiece = std::uint64_t{128} << 20;  // larger ones are created no faster and hold more hostage
-constexpr std::uint64_t kPiecesPerPool = 1024;
+// Handle sizes, see docs/decisions/0004-handle-sizes.md. A pool that grows takes small handles while it is small, so that free ones can
+// move to where they are needed; one that is reserved up front takes few large ones.
+constexpr std::uint64_t kFullSpeedPiece = std::uint64_t{32} << 20;  // copies over handles of this size run at full speed
+constexpr std::uint64_t kLargestPiece = std::uint64_t{128} << 20;   // larger ones are created no faster
+constexpr std::uint64_t kPiecesHeld = 512;
+constexpr std::uint64_t kPiecesReserved = 1024;
 constexpr std::uint64_t kExactGrowthShare = 64;  // exact growth takes at most this part of what is held beyond the need
 
 Granules round_up(Granules value, Granules unit) { return (value + unit - 1) & ~(unit - 1); }
@@ -20,7 +23,8 @@ Growth::Growth(const Parts& parts) : p_(parts), unit_(granules_for(parts.backing
 
 std::uint64_t Growth::piece() const {
   if (p_.options.handle != 0) return p_.options.handle;
-  return std::clamp(std::bit_ceil(p_.options.size / kPiecesPerPool), kSmallestPiece, kLargestPiece);
+  if (p_.options.size != 0) return std::clamp(std::bit_ceil(p_.options.size / kPiecesReserved), kFullSpeedPiece, kLargestPiece);
+  return std::clamp(std::bit_ceil(p_.handles.device_bytes() / kPiecesHeld), bytes_of(unit_), kFullSpeedPiece);
 }
 
 std::uint64_t Growth::least_step() const {
