@@ -32,6 +32,9 @@ void BestFit::take(const Hole& whole, Range part, const Block& taken) {
     map_.insert_behind(tree_, c, behind.begin, hole(back));
     list_hole(behind);
   }
+  // The next request of this size will want the next hole of this size, which at a million blocks is far from any cache.
+  Range next = holes_.best_fit(whole.range.size());
+  map_.prefetch(likely_leaf_[next.begin / kNear]);
 }
 
 void BestFit::free(const Owned& owned, std::uint32_t line, std::uint64_t record) {

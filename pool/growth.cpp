@@ -163,9 +163,9 @@ bool Growth::fill(Range gap) {
 }
 
 bool Growth::migrate_into(Granules place, Granules room, Granules& laid) {
-  for (unsigned milliseconds : {0u, p_.options.host_wait_ms}) {
+  for (Effort effort : {Effort::kAsk, Effort::kBlock}) {
     for (auto donor = donors_.begin(); donor != donors_.end(); ++donor) {
-      if (donor->size > room || !p_.reuse.complete({donor->begin, donor->begin + donor->size}, milliseconds)) continue;
+      if (donor->size > room || !p_.reuse.complete({donor->begin, donor->begin + donor->size}, effort)) continue;
       Donor chosen = *donor;
       donors_.erase(donor);
       Handle handle;
@@ -182,7 +182,7 @@ bool Growth::migrate_into(Granules place, Granules room, Granules& laid) {
 // All free handles are too large: cut the smallest of them, which takes nothing from the card.
 bool Growth::recut_into(Granules place, Granules room, Granules& laid) {
   for (auto donor = donors_.rbegin(); donor != donors_.rend(); ++donor) {
-    if (donor->size <= room || !p_.reuse.complete({donor->begin, donor->begin + donor->size}, p_.options.host_wait_ms)) continue;
+    if (donor->size <= room || !p_.reuse.complete({donor->begin, donor->begin + donor->size}, Effort::kBlock)) continue;
     Donor chosen = *donor;
     donors_.erase(std::next(donor).base());
     Handle whole;
@@ -285,15 +285,10 @@ std::uint64_t Growth::give_back_until(std::uint64_t held, Rounding rounding) {
   std::uint64_t before = p_.handles.device_bytes();
   collect_donors({});
   std::sort(donors_.begin(), donors_.end(), [](const Donor& a, const Donor& b) { return a.begin > b.begin; });
-  unsigned patience = p_.options.host_wait_ms;
   for (const Donor& donor : donors_) {
     if (p_.handles.device_bytes() <= held) break;
     if (rounding == Rounding::kKeepMore && p_.handles.device_bytes() - held < bytes_of(donor.size)) continue;
-    if (p_.reuse.complete({donor.begin, donor.begin + donor.size}, patience)) {
-      give_back(donor.begin);
-    } else {
-      patience = 0;
-    }
+    if (p_.reuse.complete({donor.begin, donor.begin + donor.size}, Effort::kBlock)) give_back(donor.begin);
   }
   return before - p_.handles.device_bytes();
 }

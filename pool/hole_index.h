@@ -18,8 +18,8 @@ class HoleIndex {
     ++holes_;
     if (hole.size() >= kBins) return insert_large(hole);
     Bin& bin = bins_[hole.size()];
-    if (bin.places.empty()) occupy(hole.size());
-    if (hole.begin < bin.lowest) bin.lowest = hole.begin;
+    occupy(hole.size());
+    bin.lowest = hole.begin < bin.lowest ? hole.begin : bin.lowest;
     places_.insert(bin.places, hole.begin, {});
   }
   void erase(Range hole) {

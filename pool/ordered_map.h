@@ -98,9 +98,16 @@ class OrderedMap {
     return n > 0 ? Cursor{leaf, n - 1} : last_of(leaves_[leaf].previous);
   }
 
-  /// The same where the entry probably lies in the leaf `likely` of this tree (any number that once was a leaf's will do).
+  /// Starts to bring a leaf into the cache; the same numbers as below.
+  void prefetch(std::uint32_t likely) const {
+    __builtin_prefetch(&leaves_[likely]);
+    prefetch_values(leaves_[likely]);
+  }
+
+  /// floor() where the entry probably lies in the leaf `likely` of this tree (any number that once was a leaf's will do).
   Cursor floor(const Tree& tree, Key key, std::uint32_t likely) const {
     const Leaf& leaf = leaves_[likely];
+    prefetch_values(leaf);
     unsigned n = detail::count_not_above(leaf.keys, key);
     bool certain = n > 0 && (leaf.keys[n - 1] == key || (n < kWidth && leaf.keys[n] != kPadding));
     return certain ? Cursor{likely, n - 1} : floor(tree, key);
@@ -176,14 +183,14 @@ class OrderedMap {
   static constexpr bool kHasValues = !std::is_same_v<Value, Nothing>;
 
   struct Leaf {
-    alignas(16) Key keys[kWidth];
+    alignas(64) Key keys[kWidth];
     [[no_unique_address]] detail::ValueArray<Value, kWidth> values;
     Index next;
     Index previous;
   };
   // children[i] holds the keys from keys[i] up to below keys[i + 1]; the first child also all smaller ones.
   struct Inner {
-    alignas(16) Key keys[kInnerWidth];
+    alignas(64) Key keys[kInnerWidth];
     Index children[kInnerWidth];
   };
   struct Path {
@@ -195,6 +202,13 @@ class OrderedMap {
   Cursor first_of(Index leaf) const { return leaf == kNone ? Cursor{} : Cursor{leaf, 0}; }
   Cursor last_of(Index leaf) const {
     return leaf == kNone ? Cursor{} : Cursor{leaf, detail::count_not_above(leaves_[leaf].keys, Key{kPadding - 1}) - 1};
+  }
+
+  // Values lie on other cache lines than their keys, which must be searched first.
+  static void prefetch_values(const Leaf& leaf) {
+    for (std::size_t at = sizeof leaf.keys; at < sizeof(Leaf); at += 64) {
+      __builtin_prefetch(reinterpret_cast<const char*>(&leaf) + at);
+    }
   }
 
   static unsigned child_of(const Inner& inner, Key key) {

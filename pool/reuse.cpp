@@ -8,12 +8,12 @@ constexpr unsigned kMostPassedOver = 16;  // fragments passed over in one hole b
 
 }  // namespace
 
-bool Reuse::known_complete(const Fragment& fragment, Effort effort, unsigned milliseconds) {
-  if (effort == Effort::kBlock) return timelines_.wait_on_host(fragment.line, fragment.record, milliseconds);
+bool Reuse::known_complete(const Fragment& fragment, Effort effort) {
+  if (effort == Effort::kBlock) return timelines_.wait_on_host(fragment.line, fragment.record);
   return effort == Effort::kAsk && timelines_.complete(fragment.line, fragment.record);
 }
 
-bool Reuse::make_ready(const BestFit::Hole& hole, Range part, const Request& request, Effort effort, unsigned milliseconds) {
+bool Reuse::make_ready(const BestFit::Hole& hole, Range part, const Request& request, Effort effort) {
   // First what needs no wait, so that a refusal costs nobody one; then one wait per line, for its newest record among the fragments.
   bool waits_needed = false;
   bool possible = space_.visit_history(hole, part, [&](const Fragment& fragment) {
@@ -24,7 +24,7 @@ bool Reuse::make_ready(const BestFit::Hole& hole, Range part, const Request& req
         waits_needed = true;
         return effort != Effort::kLook;
       case Need::kCompletion:
-        return known_complete(fragment, effort, milliseconds);
+        return known_complete(fragment, effort);
     }
     return false;
   });
@@ -40,38 +40,34 @@ bool Reuse::make_ready(const BestFit::Hole& hole, Range part, const Request& req
       }
       return true;
     });
-    return timelines_.wait(request.line, fragment.line, newest) || known_complete(fragment, effort, milliseconds);
+    return timelines_.wait(request.line, fragment.line, newest) || known_complete(fragment, effort);
   });
 }
 
-Granules Reuse::blocked_until(const BestFit::Hole& hole, Range part, const Request& request, Effort effort,
-                              unsigned milliseconds) {
+Granules Reuse::blocked_until(const BestFit::Hole& hole, Range part, const Request& request, Effort effort) {
   Granules end = 0;
   space_.visit_history(hole, part, [&](const Fragment& fragment) {
     bool blocked = timelines_.need(request.line, request.may_wait, fragment.line, fragment.record) == Need::kCompletion &&
-                   !known_complete(fragment, effort, milliseconds);
+                   !known_complete(fragment, effort);
     if (blocked) end = fragment.range.end;
     return !blocked;
   });
   return end;
 }
 
-Range Reuse::first_ready(const BestFit::Hole& hole, Granules size, const Request& request, Effort effort, unsigned milliseconds) {
+Range Reuse::first_ready(const BestFit::Hole& hole, Granules size, const Request& request, Effort effort) {
   Range part{hole.range.begin, hole.range.begin + size};
   for (unsigned passed = 0; passed < kMostPassedOver && part.end <= hole.range.end; ++passed) {
-    Granules behind = blocked_until(hole, part, request, effort, milliseconds);
-    if (behind == 0) return ready(hole, part, request, effort, milliseconds) ? part : Range{};
+    Granules behind = blocked_until(hole, part, request, effort);
+    if (behind == 0) return ready(hole, part, request, effort) ? part : Range{};
     part = {behind, behind + size};
   }
   return {};
 }
 
-bool Reuse::complete(Range range, unsigned milliseconds) {
+bool Reuse::complete(Range range, Effort effort) {
   return space_.visit_holes(range, [&](const BestFit::Hole& hole) {
-    return space_.visit_history(hole, range, [&](const Fragment& fragment) {
-      return milliseconds > 0 ? timelines_.wait_on_host(fragment.line, fragment.record, milliseconds)
-                              : timelines_.complete(fragment.line, fragment.record);
-    });
+    return space_.visit_history(hole, range, [&](const Fragment& fragment) { return known_complete(fragment, effort); });
   });
 }
 

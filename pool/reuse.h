@@ -16,7 +16,7 @@ enum class Effort : std::uint8_t {
   kLook,   // take it only if nothing need be done
   kFence,  // put waits on the device
   kAsk,    // ask the driver whether records are complete
-  kBlock,  // wait on the host for them
+  kBlock,  // wait on the host for them, while patience lasts
 };
 
 class Reuse {
@@ -24,32 +24,32 @@ class Reuse {
   Reuse(BestFit& space, Timelines& timelines) : space_(space), timelines_(timelines) {}
 
   /// May `part` of `hole` go to `request`? Puts the waits that are needed and allowed by `effort`.
-  bool ready(const BestFit::Hole& hole, Range part, const Request& request, Effort effort, unsigned milliseconds = 0) {
+  bool ready(const BestFit::Hole& hole, Range part, const Request& request, Effort effort) {
     const History history = hole.history;
     if (history.clean()) return true;
     // Nearly always: freed by the requester itself.
     if (history.whole() && timelines_.need(request.line, request.may_wait, history.line(), history.record()) == Need::kNothing) return true;
-    return make_ready(hole, part, request, effort, milliseconds);
+    return make_ready(hole, part, request, effort);
   }
 
   /// Could ready() succeed? Asks the driver where `effort` allows, but puts no wait.
-  bool usable(const BestFit::Hole& hole, Range part, const Request& request, Effort effort, unsigned milliseconds = 0) {
-    return blocked_until(hole, part, request, effort, milliseconds) == 0;
+  bool usable(const BestFit::Hole& hole, Range part, const Request& request, Effort effort) {
+    return blocked_until(hole, part, request, effort) == 0;
   }
 
   /// The first `size` granules of `hole` that may go to `request`, passing over fragments that must be complete and are not; empty when
   /// there are none. Waits are put as in ready().
-  Range first_ready(const BestFit::Hole& hole, Granules size, const Request& request, Effort effort, unsigned milliseconds = 0);
+  Range first_ready(const BestFit::Hole& hole, Granules size, const Request& request, Effort effort);
 
-  /// Is every fragment of the holes in `range` known complete, so that the memory may be unmapped? Asks the driver; with
-  /// `milliseconds` above 0 also waits on the host.
-  bool complete(Range range, unsigned milliseconds);
+  /// Is every fragment of the holes in `range` known complete, so that the memory may be unmapped? `effort` is kAsk or
+  /// kBlock.
+  bool complete(Range range, Effort effort);
 
  private:
-  bool make_ready(const BestFit::Hole& hole, Range part, const Request& request, Effort effort, unsigned milliseconds);
+  bool make_ready(const BestFit::Hole& hole, Range part, const Request& request, Effort effort);
   // Where the first fragment of `part` that cannot be used ends; 0 when all can.
-  Granules blocked_until(const BestFit::Hole& hole, Range part, const Request& request, Effort effort, unsigned milliseconds);
-  bool known_complete(const Fragment& fragment, Effort effort, unsigned milliseconds);
+  Granules blocked_until(const BestFit::Hole& hole, Range part, const Request& request, Effort effort);
+  bool known_complete(const Fragment& fragment, Effort effort);
 
   BestFit& space_;
   Timelines& timelines_;

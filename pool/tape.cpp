@@ -71,7 +71,7 @@ std::uint64_t Tape::prefill(std::uint64_t bytes) {
 
 // The ladder's first rungs: a hole that is clean for this request, a fence, a look whether records are complete. Among equal fits the
 // one that costs least is taken; a larger hole only when no equal one may be used.
-bool Tape::from_hole(Granules size, const Request& request, Effort last, unsigned milliseconds, Found& found) {
+bool Tape::from_hole(Granules size, const Request& request, Effort last, Found& found) {
   const Range smallest = parts_->space.best_fit(size);
   for (Effort effort = last == Effort::kBlock ? last : Effort::kLook; effort <= last; effort = Effort(int(effort) + 1)) {
     unsigned equal = 0;
@@ -82,7 +82,7 @@ bool Tape::from_hole(Granules size, const Request& request, Effort last, unsigne
       if (!may_split(fit, size)) continue;
       found = {parts_->space.hole_at(fit.begin), {fit.begin, fit.begin + size}};
       if (effort >= Effort::kAsk) {
-        found.part = parts_->reuse.first_ready(found.hole, size, request, effort, milliseconds);
+        found.part = parts_->reuse.first_ready(found.hole, size, request, effort);
         if (!found.part.empty()) return true;
       } else if (parts_->reuse.ready(found.hole, found.part, request, effort)) {
         return true;
@@ -127,11 +127,12 @@ Grant Tape::allocate(const Request& request) {
   if (!parts_ || request.bytes == 0 || request.bytes > options_.address_space) return {Verdict::kCapacity, 0, 0};
   Granules size = granules_for(request.bytes);
   Found found;
-  if (from_hole(size, request, Effort::kAsk, 0, found)) {
+  if (from_hole(size, request, Effort::kAsk, found)) {
     stats_.hits.add(1);
     return {Verdict::kServed, 0, serve(found, request)};
   }
   std::uint64_t begin = now_ns();
+  parts_->timelines.grant_patience(options_.host_wait_ms);
   found.part = parts_->growth.extend(size, request);
   bool served = false;
   if (!found.part.empty()) {
@@ -139,7 +140,7 @@ Grant Tape::allocate(const Request& request) {
     served = parts_->reuse.ready(found.hole, found.part, request, Effort::kAsk);
   }
   if (!served) {
-    served = from_hole(size, request, Effort::kBlock, options_.host_wait_ms, found);
+    served = from_hole(size, request, Effort::kBlock, found);
   }
   stats_.pool_ns.add(now_ns() - begin);
   int error = parts_->growth.take_error();
@@ -237,6 +238,7 @@ std::uint64_t Tape::trim(std::uint64_t keep) {
   std::lock_guard lock(mutex_);
   if (!parts_) return 0;
   std::uint64_t begin = now_ns();
+  parts_->timelines.grant_patience(options_.host_wait_ms);
   std::uint64_t given_back = parts_->growth.trim(keep);
   note_holes();
   stats_.pool_ns.add(now_ns() - begin);

@@ -26,7 +26,7 @@ struct TapeOptions {
   ReusePolicy reuse = ReusePolicy::kFence;
   bool overflow_to_host = false;
   std::uint64_t overflow_max = 0;
-  unsigned host_wait_ms = 1000;  // longest wait for a hole's own record before growing instead
+  unsigned host_wait_ms = 1000;  // longest wait on the host, in one request, for holes' own records
 };
 
 /// Index of a stream's time line in this tape; valid until the stream is destroyed. kContextLine: plain requests and frees.

@@ -171,13 +171,17 @@ bool Timelines::complete(Line owner, std::uint64_t record) {
   return true;
 }
 
-bool Timelines::wait_on_host(Line owner, std::uint64_t record, unsigned milliseconds) {
+bool Timelines::wait_on_host(Line owner, std::uint64_t record) {
   if (complete(owner, record)) return true;
+  if (patience_ms_ == 0) return false;
   Timeline& line = lines_[owner];
   const Record* made = find_or_later(line, record);
   if (made == nullptr) return false;
   stats_.host_waits.add(1);
-  if (!fence_.wait_on_host(made->event, milliseconds)) return false;
+  if (!fence_.wait_on_host(made->event, patience_ms_)) {
+    patience_ms_ = 0;
+    return false;
+  }
   if (made->number > line.complete) line.complete = made->number;
   return true;
 }

@@ -47,8 +47,11 @@ class Timelines {
   bool wait(Line requester, Line owner, std::uint64_t record);
   /// Asks the driver whether the record is complete, making a late one first if none exists.
   bool complete(Line owner, std::uint64_t record);
-  /// The same, blocking up to `milliseconds`.
-  bool wait_on_host(Line owner, std::uint64_t record, unsigned milliseconds);
+  /// The same, blocking while patience lasts. The first wait in vain ends it.
+  bool wait_on_host(Line owner, std::uint64_t record);
+  /// How long the host may be blocked in all from now on. Work in flight may wait for what another thread, itself waiting for the
+  /// tape's lock, has yet to submit; so no wait is without end.
+  void grant_patience(unsigned milliseconds) { patience_ms_ = milliseconds; }
 
   /// Makes every record that was put off: when the last capture ends, and when a second stream appears.
   void record_put_off();
@@ -93,6 +96,7 @@ class Timelines {
   std::vector<Timeline> lines_;
   std::vector<EventId> spare_events_;
   unsigned streams_alive_ = 0;
+  unsigned patience_ms_ = 0;
 };
 
 }  // namespace gpupool
