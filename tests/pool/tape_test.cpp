@@ -375,3 +375,21 @@ TEST_CASE("large holes are kept whole for large requests under max_split") {
   REQUIRE(scene.plain(kMiB) > end);
   REQUIRE(scene.plain(64 * kMiB) == big);
 }
+
+TEST_CASE("the host is blocked no longer than its patience, however many records do not complete") {
+  TapeOptions options;
+  options.growth_bytes = 0;
+  options.host_wait_ms = 1;
+  options.address_space = 64 * kGiB;
+  MemoryBacking backing({.card_bytes = 100 * kMiB});
+  MemoryFence fence({.host_wait_helps = false});
+  Tape tape(options, backing, fence);
+  std::uint64_t blocks[10];
+  for (auto& block : blocks) block = tape.allocate({.bytes = 10 * kMiB}).address;
+  for (int i = 0; i < 10; i += 2) {
+    fence.submit(kS);
+    tape.free(blocks[i], kContextLine);
+  }
+  REQUIRE(!tape.allocate({.bytes = 40 * kMiB}).ok());
+  REQUIRE(fence.calls(MemoryFence::Operation::kHostWait) == 1);
+}
