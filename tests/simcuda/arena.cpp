@@ -11,7 +11,7 @@ namespace gpupool::sim {
 namespace {
 
 constexpr uint64_t kLarge = uint64_t{1} << 20;  // from here on an allocation owns its pieces
-constexpr uint64_t kAddressesPerCard = 4;       // fragmentation of addresses is not what is tested here
+constexpr uint64_t kAddressesPerCard = 64;      // fragmentation of addresses is not what is tested here
 
 }  // namespace
 
@@ -70,12 +70,14 @@ void Arena::release(uint64_t start, uint64_t bytes) {
     if (--piece_users_[piece] != 0) continue;
     if (empty++ == 0) empty_from = base_ + piece * kGranularity;
   }
-  if (empty) {
-    // A small allocation may lie across two pieces, so the empty ones are always side by side.
-    madvise(reinterpret_cast<void*>(empty_from), empty * kGranularity, MADV_REMOVE);
-    card_->give(empty * kGranularity);
-  }
+  // A small allocation may lie across two pieces, so the empty ones are always side by side.
+  if (empty) discard(empty_from, empty * kGranularity);
   ranges_.give(start, bytes);
+}
+
+void Arena::discard(uint64_t start, uint64_t bytes) {
+  madvise(reinterpret_cast<void*>(start), bytes, MADV_REMOVE);
+  card_->give(bytes);
 }
 
 }  // namespace gpupool::sim

@@ -23,6 +23,13 @@ class Arena {
   // `bytes` is rounded up to what allocated_bytes() says; nothing if the card has no room.
   std::optional<uint64_t> allocate(uint64_t bytes);
   void release(uint64_t start, uint64_t bytes);
+
+  // Addresses alone, and memory for whole pieces of them: how a driver pool grows in one contiguous range.
+  std::optional<uint64_t> reserve(uint64_t bytes, uint64_t alignment) { return ranges_.take(bytes, alignment); }
+  void free_addresses(uint64_t start, uint64_t bytes) { ranges_.give(start, bytes); }
+  bool fill(uint64_t bytes) { return card_->take(bytes); }
+  void empty(uint64_t start, uint64_t bytes) { discard(start, bytes); }
+
   static uint64_t allocated_bytes(uint64_t bytes);
 
   // The file behind the addresses, and where in it an address lies: for other processes.
@@ -31,6 +38,7 @@ class Arena {
 
  private:
   uint64_t new_pieces(uint64_t start, uint64_t bytes) const;
+  void discard(uint64_t start, uint64_t bytes);
 
   Card* card_ = nullptr;
   int file_ = -1;

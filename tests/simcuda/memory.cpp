@@ -26,9 +26,9 @@ CUresult allocate(CUdeviceptr* out, size_t bytes) {
 CUresult allocate_pitch(CUdeviceptr* out, size_t* pitch, size_t width, size_t height, unsigned element) {
   if (!out || !pitch || width == 0 || height == 0) return CUDA_ERROR_INVALID_VALUE;
   if (element != 4 && element != 8 && element != 16) return CUDA_ERROR_INVALID_VALUE;
-  if (width > SIZE_MAX - kPitch) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (width > SIZE_MAX - kPitch) return CUDA_ERROR_INVALID_VALUE;
   const size_t row = (width + kPitch - 1) / kPitch * kPitch;
-  if (height > SIZE_MAX / row) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (height > SIZE_MAX / row) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = allocate(out, row * height);
   if (result == CUDA_SUCCESS) *pitch = row;
   return result;
@@ -37,8 +37,12 @@ CUresult allocate_pitch(CUdeviceptr* out, size_t* pitch, size_t width, size_t he
 CUresult release(CUdeviceptr address) {
   Context* current = nullptr;
   if (address == 0) return CUDA_SUCCESS;
-  if (const CUresult e = current_context(current)) return e;
   const auto found = state().allocations.find(address);
+  if (const CUresult e = current_context(current)) {
+    // Without a context an unknown address is what is wrong first.
+    const bool unknown = e == CUDA_ERROR_INVALID_CONTEXT && found == state().allocations.end();
+    return unknown ? CUDA_ERROR_INVALID_VALUE : e;
+  }
   if (found == state().allocations.end()) return CUDA_ERROR_INVALID_VALUE;
   const MemoryKind kind = found->second.kind;
   if (kind == MemoryKind::kHost || kind == MemoryKind::kRegistered || kind == MemoryKind::kImported)
@@ -73,7 +77,11 @@ CUresult get_address_range(CUdeviceptr* base, size_t* size, CUdeviceptr address)
   }
   // Of VMM memory this is the handle's mapping, not the reservation.
   const auto mapping = find_mapping(address);
-  if (mapping == state().mappings.end()) return CUDA_ERROR_NOT_FOUND;
+  if (mapping == state().mappings.end()) {
+    if (base) *base = 0;
+    if (size) *size = 0;
+    return CUDA_ERROR_NOT_FOUND;
+  }
   if (base) *base = mapping->first;
   if (size) *size = mapping->second.size;
   return CUDA_SUCCESS;
@@ -180,14 +188,18 @@ CUresult allocate_plain(Context& context, uint64_t bytes, MemoryKind kind, CUdev
   return CUDA_SUCCESS;
 }
 
+void release_plain(const Allocation& gone) {
+  state().regions.erase(gone.start);
+  state().devices[static_cast<size_t>(gone.device)]->arena.release(gone.start, gone.size);
+}
+
 void remove_allocation(CUdeviceptr start) {
   const auto found = state().allocations.find(start);
   const Allocation gone = found->second;
   state().allocations.erase(found);
   switch (gone.kind) {
     case MemoryKind::kPlain:
-      state().regions.erase(start);
-      state().devices[static_cast<size_t>(gone.device)]->arena.release(start, gone.size);
+      release_plain(gone);
       break;
     case MemoryKind::kPooled:
       return_to_pool(gone);

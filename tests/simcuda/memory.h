@@ -10,6 +10,8 @@ CUresult allocate_plain(Context& context, uint64_t bytes, MemoryKind kind, CUdev
 
 // Enters an allocation into the books.
 Allocation& add_allocation(CUdeviceptr start, uint64_t size, MemoryKind kind, Context* context, int device);
+// Plain memory that is out of the books already goes back to the card.
+void release_plain(const Allocation& gone);
 // Takes it out of the books and its memory back.
 void remove_allocation(CUdeviceptr start);
 

@@ -14,13 +14,11 @@
 namespace gpupool::sim {
 namespace {
 
-constexpr uint64_t kSegment = uint64_t{32} << 20;
-
 // Frees whose operation has run make holes; beyond the release threshold these go back to the card.
 void settle(CUmemoryPool pool) {
   std::erase_if(pool->pending, [&](const CUmemPoolHandle_st::Pending& block) {
     if (!is_done(block.op)) return false;
-    pool->free.give(block.start, block.size);
+    pool->memory.give(block.start, block.size);
     return true;
   });
 }
@@ -39,29 +37,20 @@ std::optional<CUdeviceptr> take_pending(CUmemoryPool pool, uint64_t size, Stream
   return std::nullopt;
 }
 
-bool grow(CUmemoryPool pool, uint64_t size) {
-  Device& device = *pool->device;
-  if (pool->props.maxSize && pool->reserved + size > pool->props.maxSize) return false;
-  for (const uint64_t wanted : {std::max(size, kSegment), (size + kGranularity - 1) / kGranularity * kGranularity}) {
-    const std::optional<uint64_t> start = device.arena.allocate(wanted);
-    if (!start) continue;
-    const uint64_t taken = Arena::allocated_bytes(wanted);
-    pool->segments[*start] = taken;
-    state().regions[*start] = Region{taken, pool->devices};
-    pool->reserved += taken;
-    pool->reserved_high = std::max(pool->reserved_high, pool->reserved);
-    pool->free.give(*start, taken);
-    return true;
-  }
-  return false;
+std::optional<CUdeviceptr> grow_and_take(CUmemoryPool pool, uint64_t size) {
+  const auto start = pool->memory.grow_and_take(size);
+  for (uint64_t step : pool->memory.steps())
+    state().regions.try_emplace(step, Region{PoolMemory::kStep, pool->devices});
+  pool->reserved_high = std::max(pool->reserved_high, pool->memory.held());
+  return start;
 }
 
 std::optional<CUdeviceptr> take(CUmemoryPool pool, uint64_t size, Stream& stream) {
   settle(pool);
   OpRef behind;
   if (const auto own = take_pending(pool, size, stream, behind, false)) return own;
-  if (const auto hole = pool->free.take(size, kAlignment)) return hole;
-  if (grow(pool, size)) return pool->free.take(size, kAlignment);
+  if (const auto hole = pool->memory.take(size)) return hole;
+  if (const auto grown = grow_and_take(pool, size)) return grown;
   if (pool->reuse_internal_dependencies) {
     if (const auto foreign = take_pending(pool, size, stream, behind, true)) {
       Work wait;
@@ -77,7 +66,7 @@ std::optional<CUdeviceptr> take(CUmemoryPool pool, uint64_t size, Stream& stream
     const OpRef oldest = pool->pending.front().op;
     wait_until_done(oldest);
     settle(pool);
-    if (const auto hole = pool->free.take(size, kAlignment)) return hole;
+    if (const auto hole = pool->memory.take(size)) return hole;
   }
   return std::nullopt;
 }
@@ -85,15 +74,17 @@ std::optional<CUdeviceptr> take(CUmemoryPool pool, uint64_t size, Stream& stream
 void start_pool(CUmemPoolHandle_st& pool, Device& device) {
   pool.device = &device;
   pool.devices = {device.ordinal};
+  pool.memory.open(device.arena, device.card.total(), pool.props.maxSize);
 }
 
 CUresult allocate(CUdeviceptr* out, size_t bytes, CUmemoryPool pool, CUstream handle) {
   Stream* stream = nullptr;
   if (const CUresult e = find_stream(handle, stream)) return e;
-  if (!out || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (!out) return CUDA_ERROR_INVALID_VALUE;
   if (!pool) pool = current_pool(*stream->context->device);
   if (!state().pools.valid(pool) || pool->destroyed) return CUDA_ERROR_INVALID_VALUE;
   if (stream->capture) return capture_alloc(*stream, *pool->device, out, bytes);
+  if (bytes == 0) return *out = 0, CUDA_SUCCESS;
   if (stream->kind == StreamKind::kLegacy) {
     if (const CUresult e = refuse_implicit_dependency(*stream)) return e;
   }
@@ -102,7 +93,7 @@ CUresult allocate(CUdeviceptr* out, size_t bytes, CUmemoryPool pool, CUstream ha
   const std::optional<CUdeviceptr> start = take(pool, size, *stream);
   if (!start) return CUDA_ERROR_OUT_OF_MEMORY;
   add_allocation(*start, bytes, MemoryKind::kPooled, nullptr, pool->device->ordinal).pool = pool;
-  pool->used += size;
+  pool->used += bytes;
   pool->used_high = std::max(pool->used_high, pool->used);
   Work work;
   work.name = "allocate";
@@ -127,15 +118,17 @@ CUresult release(CUdeviceptr address, CUstream handle) {
   const auto found = state().allocations.find(address);
   if (found == state().allocations.end()) return CUDA_ERROR_INVALID_VALUE;
   const Allocation gone = found->second;
-  if (gone.kind != MemoryKind::kPooled && gone.kind != MemoryKind::kGraph) return CUDA_ERROR_INVALID_VALUE;
+  const bool plain = gone.kind == MemoryKind::kPlain;
+  if (!plain && gone.kind != MemoryKind::kPooled && gone.kind != MemoryKind::kGraph) return CUDA_ERROR_INVALID_VALUE;
   Work work;
   work.name = "free";
+  if (plain) work.run = [gone] { release_plain(gone); };
   OpRef op;
   if (const CUresult e = submit(handle, CU_GRAPH_NODE_TYPE_MEM_FREE, std::move(work), &op)) return e;
   state().allocations.erase(address);
-  if (gone.kind == MemoryKind::kGraph) return CUDA_SUCCESS;
+  if (gone.kind != MemoryKind::kPooled) return CUDA_SUCCESS;
   const uint64_t size = (gone.size + kAlignment - 1) / kAlignment * kAlignment;
-  gone.pool->used -= size;
+  gone.pool->used -= gone.size;
   gone.pool->pending.push_back({address, size, stream->id, op});
   if (gone.pool->destroyed) destroy_pool(gone.pool);
   return CUDA_SUCCESS;
@@ -146,8 +139,8 @@ CUresult release(CUdeviceptr address, CUstream handle) {
 void return_to_pool(const Allocation& allocation) {
   const uint64_t size = (allocation.size + kAlignment - 1) / kAlignment * kAlignment;
   CUmemoryPool pool = allocation.pool;
-  pool->used -= size;
-  pool->free.give(allocation.start, size);
+  pool->used -= allocation.size;
+  pool->memory.give(allocation.start, size);
   settle(pool);
   trim_pool(pool, pool->release_threshold);
   if (pool->destroyed) destroy_pool(pool);
@@ -155,28 +148,21 @@ void return_to_pool(const Allocation& allocation) {
 
 void trim_pool(CUmemoryPool pool, uint64_t keep) {
   settle(pool);
-  for (auto segment = pool->segments.begin(); segment != pool->segments.end();) {
-    const auto [start, size] = *segment;
-    if (pool->reserved < keep || pool->reserved - keep < size || !pool->free.is_free(start, size)) {
-      ++segment;
-      continue;
-    }
-    pool->free.take_exactly(start, size);
-    pool->reserved -= size;
-    state().regions.erase(start);
-    pool->device->arena.release(start, size);
-    segment = pool->segments.erase(segment);
-  }
+  const std::set<uint64_t> before = pool->memory.steps();
+  pool->memory.trim(keep);
+  for (uint64_t step : before)
+    if (!pool->memory.steps().count(step)) state().regions.erase(step);
 }
 
-CUmemoryPool make_pool(Device& device) {
+CUmemoryPool make_pool(Device& device, const CUmemPoolProps& props) {
   const CUmemoryPool pool = state().pools.make();
+  pool->props = props;
   start_pool(*pool, device);
   return pool;
 }
 
 CUmemoryPool default_pool(Device& device) {
-  if (!device.default_pool) device.default_pool = make_pool(device);
+  if (!device.default_pool) device.default_pool = make_pool(device, {});
   return device.default_pool;
 }
 
@@ -191,6 +177,7 @@ void destroy_pool(CUmemoryPool pool) {
   // Blocks whose free is still queued keep their memory: the pool goes when they are done.
   for (const auto& block : std::vector<CUmemPoolHandle_st::Pending>(pool->pending)) wait_until_done(block.op);
   trim_pool(pool, 0);
+  pool->memory.close();
   state().pools.drop(pool);
 }
 
@@ -209,8 +196,9 @@ void release_pools_of(Device& device) {
   for (CUmemoryPool pool : std::vector<CUmemoryPool>(state().pools.all().begin(), state().pools.all().end())) {
     if (pool->device == &device) trim_pool(pool, 0);
   }
-  if (CUmemoryPool pool = device.default_pool; pool && pool->segments.empty() && pool->pending.empty()) {
+  if (CUmemoryPool pool = device.default_pool; pool && pool->memory.held() == 0 && pool->pending.empty()) {
     // The same handle, as new.
+    pool->memory.close();
     *pool = CUmemPoolHandle_st{};
     start_pool(*pool, device);
   }

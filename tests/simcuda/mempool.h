@@ -4,6 +4,7 @@
 #include <map>
 #include <vector>
 
+#include "tests/simcuda/pool_memory.h"
 #include "tests/simcuda/state.h"
 
 namespace gpupool::sim {
@@ -15,7 +16,7 @@ void return_to_pool(const Allocation& allocation);
 CUmemoryPool default_pool(Device& device);
 CUmemoryPool current_pool(Device& device);
 
-CUmemoryPool make_pool(Device& device);
+CUmemoryPool make_pool(Device& device, const CUmemPoolProps& props);
 // Gives the card what is free beyond `keep` bytes.
 void trim_pool(CUmemoryPool pool, uint64_t keep);
 // Frees the pool when nothing is allocated from it any more, at the latest when its last block is freed.
@@ -34,14 +35,12 @@ struct CUmemPoolHandle_st {
   int reuse_opportunistic = 1;
   int reuse_internal_dependencies = 1;
   uint64_t release_threshold = 0;
-  uint64_t reserved = 0;
   uint64_t reserved_high = 0;
   uint64_t used = 0;
   uint64_t used_high = 0;
   bool destroyed = false;
-  std::set<int> devices;                     // that may touch its memory
-  std::map<CUdeviceptr, uint64_t> segments;  // taken from the card: start -> size
-  gpupool::sim::RangeAllocator free;
+  std::set<int> devices;  // that may touch its memory
+  gpupool::sim::PoolMemory memory;
   // Freed on a stream that has not come to the free yet.
   struct Pending {
     CUdeviceptr start;

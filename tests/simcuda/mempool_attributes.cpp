@@ -17,8 +17,7 @@ CUresult create(CUmemoryPool* out, const CUmemPoolProps* props) {
   if (props->location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_NOT_SUPPORTED;
   Device* device = nullptr;
   if (const CUresult e = device_of(props->location.id, device)) return e;
-  *out = make_pool(*device);
-  (*out)->props = *props;
+  *out = make_pool(*device, *props);
   return CUDA_SUCCESS;
 }
 
@@ -50,7 +49,7 @@ CUresult get_attribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* v
     case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
       return bytes(pool->release_threshold);
     case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
-      return bytes(pool->reserved);
+      return bytes(pool->memory.held());
     case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
       return bytes(pool->reserved_high);
     case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
@@ -85,7 +84,7 @@ CUresult set_attribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* v
     // High marks can only be reset.
     case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
       if (read_bytes() != 0) return CUDA_ERROR_INVALID_VALUE;
-      pool->reserved_high = pool->reserved;
+      pool->reserved_high = pool->memory.held();
       break;
     case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
       if (read_bytes() != 0) return CUDA_ERROR_INVALID_VALUE;
@@ -112,7 +111,7 @@ CUresult set_access(CUmemoryPool pool, const CUmemAccessDesc* descriptions, size
       pool->devices.insert(device->ordinal);
     }
   }
-  for (const auto& [start, size] : pool->segments) state().regions[start].devices = pool->devices;
+  for (uint64_t step : pool->memory.steps()) state().regions[step].devices = pool->devices;
   return CUDA_SUCCESS;
 }
 

@@ -3,9 +3,12 @@
 
 #include "tests/simcuda/call.h"
 #include "tests/simcuda/memory.h"
+#include "tests/simcuda/pool_memory.h"
 
 namespace gpupool::sim {
 namespace {
+
+constexpr unsigned kVaSpaceToken = 0xfe00;
 
 // One address, described once for all attributes.
 struct Facts {
@@ -15,7 +18,6 @@ struct Facts {
   bool is_vmm = false;
   bool legacy_ipc = false;
   bool rdma = false;
-  bool sync_memops = false;
   Context* context = nullptr;
   int device = 0;
   CUmemoryPool pool = nullptr;
@@ -33,13 +35,15 @@ Facts describe(CUdeviceptr address) {
     f.is_device = is_device_address(address);
     f.is_managed = a->kind == MemoryKind::kManaged;
     f.legacy_ipc = a->kind == MemoryKind::kPlain;
-    f.rdma = a->kind == MemoryKind::kPlain || a->kind == MemoryKind::kPooled;
-    f.sync_memops = a->sync_memops;
+    f.rdma = a->kind == MemoryKind::kPlain;
     f.context = a->context;
     f.device = a->device;
     f.pool = a->pool;
-    f.range_start = f.mapping_start = a->start;
-    f.range_size = f.mapping_size = a->size;
+    f.range_start = a->start;
+    f.range_size = a->size;
+    const uint64_t piece = a->kind == MemoryKind::kPooled ? PoolMemory::kStep : kGranularity;
+    f.mapping_start = a->start / piece * piece;
+    f.mapping_size = (a->start + a->size + piece - 1) / piece * piece - f.mapping_start;
     f.buffer_id = a->buffer_id;
     return f;
   }
@@ -77,9 +81,9 @@ CUresult answer(void* out, CUpointer_attribute attribute, CUdeviceptr address, c
       if (f.is_device && !f.is_managed) return CUDA_ERROR_INVALID_VALUE;
       return put<void*>(out, reinterpret_cast<void*>(address));
     case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
-      return f.is_vmm || !f.is_device ? CUDA_ERROR_INVALID_VALUE : put<cuuint64_t>(out, f.buffer_id);
+      return f.is_device ? put(out, CUDA_POINTER_ATTRIBUTE_P2P_TOKENS{0, kVaSpaceToken}) : CUDA_ERROR_INVALID_VALUE;
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-      return put<unsigned>(out, f.sync_memops);
+      return put<unsigned>(out, 1);  // as measured, though nobody asked for it
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
       return put<unsigned long long>(out, f.buffer_id);
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
@@ -135,6 +139,8 @@ size_t size_of(CUpointer_attribute attribute) {
     case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
     case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
       return 8;
+    case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
+      return sizeof(CUDA_POINTER_ATTRIBUTE_P2P_TOKENS);
     default:
       return 4;
   }

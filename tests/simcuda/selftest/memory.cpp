@@ -29,6 +29,58 @@ TEST_CASE("errors of cuMemFree", "[memory]") {
   CHECK(allocate(4096) != allocate(4096));
 }
 
+TEST_CASE("without a current context", "[memory]") {
+  Session session;
+  CU(cuCtxSetCurrent(nullptr));
+  CUdeviceptr p = 0;
+  size_t size = 0;
+  CHECK(cuMemFree(0) == CUDA_SUCCESS);
+  CHECK(cuMemFree(0x700000000000) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(cuMemAlloc(&p, 5) == CUDA_ERROR_INVALID_CONTEXT);
+  CHECK(cuMemGetInfo(&size, &size) == CUDA_ERROR_INVALID_CONTEXT);
+  CHECK(cuMemAllocAsync(&p, 512, nullptr) == CUDA_ERROR_INVALID_CONTEXT);
+  CHECK(cuMemFreeAsync(0, nullptr) == CUDA_ERROR_INVALID_CONTEXT);
+  CHECK(cuMemGetAddressRange(&p, &size, 0x1000) == CUDA_ERROR_INVALID_CONTEXT);
+  CU(cuCtxSetCurrent(session.context));
+}
+
+TEST_CASE("the attributes of plain memory, one by one", "[memory]") {
+  Session session;
+  const CUdeviceptr p = allocate(4096);
+  const auto number = [p](int which) {
+    unsigned long long value[2] = {0, 0};
+    const CUresult result = cuPointerGetAttribute(value, static_cast<CUpointer_attribute>(which), p + 64);
+    return result == CUDA_SUCCESS ? value[0] : ~0ull - static_cast<unsigned>(result);
+  };
+  constexpr unsigned long long kRefused = ~0ull - CUDA_ERROR_INVALID_VALUE;
+  const unsigned long long expected[] = {reinterpret_cast<uintptr_t>(session.context),
+                                         CU_MEMORYTYPE_DEVICE,
+                                         p + 64,
+                                         kRefused,
+                                         0,  // P2P tokens
+                                         1,  // SYNC_MEMOPS
+                                         number(CU_POINTER_ATTRIBUTE_BUFFER_ID),
+                                         0,
+                                         0,
+                                         1,
+                                         p,
+                                         4096,
+                                         1,
+                                         0,
+                                         1,
+                                         3,
+                                         0,
+                                         2 * kMiB,
+                                         p / (2 * kMiB) * (2 * kMiB),
+                                         number(CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID),
+                                         1,
+                                         kRefused};
+  for (int which = 1; which <= 22; ++which) {
+    INFO(which);
+    CHECK(number(which) == expected[which - 1]);
+  }
+}
+
 TEST_CASE("the card is full when its bytes are taken, and whole again after the frees", "[memory]") {
   Session session;
   CHECK(used_bytes() == 0);
@@ -59,7 +111,10 @@ TEST_CASE("pitch is a multiple of 512", "[memory]") {
   CHECK(size == 512 * 100);
   CU(cuMemAllocPitch(&p, &pitch, 513, 1, 4));
   CHECK(pitch == 1024);
-  CHECK(cuMemAllocPitch(&p, &pitch, SIZE_MAX / 2, 4, 4) == CUDA_ERROR_OUT_OF_MEMORY);
+  CHECK(cuMemAllocPitch(&p, &pitch, SIZE_MAX / 2, 4, 4) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(cuMemAllocPitch(&p, &pitch, size_t{1} << 40, size_t{1} << 40, 4) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(cuMemAllocPitch(&p, nullptr, 3, 3, 4) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(cuMemAllocPitch(nullptr, &pitch, 3, 3, 4) == CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST_CASE("a free waits for all work of the context", "[memory]") {
@@ -109,6 +164,10 @@ TEST_CASE("what the driver says about plain memory", "[memory]") {
   CU(cuMemGetAddressRange(&base, &size, p + 100));
   CHECK(base == p);
   CHECK(size == 5000);
+  CHECK(cuMemGetAddressRange(&base, &size, p + 4999) == CUDA_SUCCESS);
+  CHECK(cuMemGetAddressRange(&base, &size, p + 5000) == CUDA_ERROR_NOT_FOUND);
+  CHECK(base == 0);
+  CHECK(size == 0);
   CUcontext context = nullptr;
   CU(cuPointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, p));
   CHECK(context == session.context);

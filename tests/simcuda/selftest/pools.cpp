@@ -121,8 +121,82 @@ TEST_CASE("cudaFree's way out of a pool, and wrong frees", "[pools]") {
   const CUdeviceptr p = allocate_on(stream, 4096);
   CHECK(cuMemFree(p) == CUDA_SUCCESS);
   CHECK(cuMemFreeAsync(p, stream) == CUDA_ERROR_INVALID_VALUE);
-  CHECK(cuMemFreeAsync(allocate(16), stream) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(cuMemFreeAsync(p + 512, stream) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(cuMemFreeAsync(0, stream) == CUDA_SUCCESS);
   CHECK(cuMemAllocAsync(nullptr, 16, stream) == CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_CASE("nothing asked of a pool is the null pointer", "[pools]") {
+  Session session;
+  CUdeviceptr p = 1;
+  CHECK(cuMemAllocAsync(&p, 0, make_stream()) == CUDA_SUCCESS);
+  CHECK(p == 0);
+  CHECK(cuMemAllocAsync(&p, SIZE_MAX, make_stream()) == CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+TEST_CASE("plain memory may be freed on a stream, and goes when the stream comes to it", "[pools]") {
+  Session session;
+  const CUstream stream = make_stream();
+  const CUdeviceptr p = allocate(8 * kMiB);
+  fill(stream, p, 8 * kMiB, 1);
+  CU(cuMemFreeAsync(p, stream));
+  CHECK(used_bytes() == 8 * kMiB);
+  CU(cuStreamSynchronize(stream));
+  CHECK(used_bytes() == 0);
+  CHECK(cuMemFree(p) == CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_CASE("a pool grows in steps of 32 MiB at the end of one range and gives back free steps", "[pools]") {
+  Session session;
+  const CUmemoryPool pool = default_pool();
+  const CUstream stream = make_stream();
+  const auto reserved = [pool] { return attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) / kMiB; };
+  const auto used = [pool] { return attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT); };
+  const CUdeviceptr small = allocate_on(stream, 1000);
+  CHECK(reserved() == 32);
+  CHECK(used() == 1000);
+  const CUdeviceptr large = allocate_on(stream, 40 * kMiB);
+  CHECK(reserved() == 64);
+  CHECK(used() == 1000 + 40 * kMiB);
+  CU(cuMemFreeAsync(large, stream));
+  CHECK(reserved() == 64);
+  CHECK(used() == 1000);
+  CU(cuStreamSynchronize(stream));
+  CHECK(reserved() == 32);
+  CU(cuMemFreeAsync(small, stream));
+  CU(cuStreamSynchronize(stream));
+  CHECK(reserved() == 0);
+  CHECK(attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH) == 64 * kMiB);
+  CHECK(attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH) == 1000 + 40 * kMiB);
+  cuuint64_t value = 0;
+  CU(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, &value));
+  CHECK(attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH) == 0);
+  CHECK(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &value) == CUDA_ERROR_INVALID_VALUE);
+  value = 1;
+  CHECK(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH, &value) == CUDA_ERROR_INVALID_VALUE);
+  value = cuuint64_t{1} << 30;
+  CU(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &value));
+  CU(cuMemFreeAsync(allocate_on(stream, 100 * kMiB), stream));
+  CU(cuStreamSynchronize(stream));
+  CHECK(reserved() == 128);
+  CU(cuMemPoolTrimTo(pool, 0));
+  CHECK(reserved() == 0);
+}
+
+TEST_CASE("what the driver says about memory of a pool", "[pools]") {
+  Session session;
+  const CUdeviceptr p = allocate_on(make_stream(), kMiB);
+  const auto number = [p](CUpointer_attribute which) {
+    unsigned long long value = 0;
+    CU(cuPointerGetAttribute(&value, which, p));
+    return value;
+  };
+  CHECK(number(CU_POINTER_ATTRIBUTE_CONTEXT) == 0);
+  CHECK(number(CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE) == 0);
+  CHECK(number(CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE) == 0);
+  CHECK(number(CU_POINTER_ATTRIBUTE_RANGE_SIZE) == kMiB);
+  CHECK(number(CU_POINTER_ATTRIBUTE_MAPPING_SIZE) == 32 * kMiB);
+  CHECK(number(CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE) != 0);
 }
 
 TEST_CASE("a short card makes a stream wait for another's freed block, unless the pool forbids it", "[pools]") {
