@@ -109,10 +109,10 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, std::size_t* size, CUdevicep
   Home* home = home_at(guard, address);
   if (!home || !current_context(setup().api)) return real::cuMemGetAddressRange_v2(base, size, address);
   BlockInfo block;
-  if (!home->tape()->find(address, block) || address >= block.address + block.requested) return CUDA_ERROR_NOT_FOUND;
-  if (base) *base = block.address;
-  if (size) *size = block.requested;
-  return CUDA_SUCCESS;
+  const bool found = home->tape()->find(address, block) && address < block.address + block.requested;
+  if (base) *base = found ? block.address : 0;
+  if (size) *size = found ? block.requested : 0;
+  return found ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
 CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdeviceptr address) {

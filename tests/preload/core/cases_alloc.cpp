@@ -58,7 +58,7 @@ CASE(pitch) {
   }
   EQUAL(cuMemAllocPitch(&block, &pitch, 0, 3, 4), CUDA_ERROR_INVALID_VALUE);
   EQUAL(cuMemAllocPitch(&block, &pitch, 3, 3, 3), CUDA_ERROR_INVALID_VALUE);
-  HOLDS(cuMemAllocPitch(&block, &pitch, std::size_t{1} << 40, std::size_t{1} << 40, 4) != CUDA_SUCCESS);
+  EQUAL(cuMemAllocPitch(&block, &pitch, std::size_t{1} << 40, std::size_t{1} << 40, 4), CUDA_ERROR_INVALID_VALUE);
   EQUAL(cuMemAllocPitch(&block, nullptr, 3, 3, 4), CUDA_ERROR_INVALID_VALUE);
 }
 
@@ -74,6 +74,8 @@ CASE(range) {
   OK(cuMemGetAddressRange(nullptr, &bytes, odd));
   OK(cuMemGetAddressRange(&base, nullptr, odd));
   EQUAL(cuMemGetAddressRange(&base, &bytes, odd + 1000), CUDA_ERROR_NOT_FOUND);
+  EQUAL(base, 0u);
+  EQUAL(bytes, 0u);
   OK(cuMemFree(odd));
   EQUAL(cuMemGetAddressRange(&base, &bytes, odd), CUDA_ERROR_NOT_FOUND);
 }

@@ -41,6 +41,9 @@ CASE(async) {
   CUdeviceptr b = 0;
   EQUAL(cuMemAllocAsync(&a, std::size_t{1} << 45, stream), CUDA_ERROR_OUT_OF_MEMORY);
   EQUAL(cuMemAllocAsync(nullptr, 16, stream), CUDA_ERROR_INVALID_VALUE);
+  a = 1;
+  OK(cuMemAllocAsync(&a, 0, stream));
+  EQUAL(a, 0u);
   OK(cuMemAllocAsync(&a, 1000, stream));
   OK(cuMemAllocAsync(&b, 1000, stream));
   EQUAL(cuMemFreeAsync(a + 512, stream), CUDA_ERROR_INVALID_VALUE);

@@ -29,6 +29,10 @@ std::vector<std::string> environment_of(const Environment& settings, Preload pre
 }  // namespace
 
 Outcome run_case(const std::string& name, const Environment& settings, Preload preload) {
+  return run_program({GPUPOOL_TEST_PROGRAM, name}, settings, preload);
+}
+
+Outcome run_program(std::vector<std::string> words, const Environment& settings, Preload preload) {
   const Folder folder;
   const std::string out = folder / "out";
   const std::string err = folder / "err";
@@ -36,13 +40,13 @@ Outcome run_case(const std::string& name, const Environment& settings, Preload p
   std::vector<char*> environment;
   for (std::string& line : lines) environment.push_back(line.data());
   environment.push_back(nullptr);
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
   const pid_t child = fork();
   if (child == 0) {
     if (!freopen(out.c_str(), "w", stdout) || !freopen(err.c_str(), "w", stderr)) _exit(126);
-    std::string program = GPUPOOL_TEST_PROGRAM;
-    std::string word = name;
-    char* words[] = {program.data(), word.data(), nullptr};
-    execve(program.c_str(), words, environment.data());
+    execve(arguments[0], arguments.data(), environment.data());
     _exit(127);
   }
   int status = 0;

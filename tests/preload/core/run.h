@@ -19,6 +19,10 @@ using Environment = std::map<std::string, std::string>;
 
 Outcome run_case(const std::string& name, const Environment& settings = {}, Preload preload = Preload::kFront);
 
+/// Another program than the one of the cases: its path and its arguments.
+Outcome run_program(std::vector<std::string> words, const Environment& settings = {},
+                    Preload preload = Preload::kFront);
+
 /// A fresh folder for one test's files, removed at the end.
 class Folder {
  public:
