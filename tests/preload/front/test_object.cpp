@@ -18,7 +18,7 @@ std::string readelf(const std::string& what) {
 
 }  // namespace
 
-TEST_CASE("the front exports the rows of hooks.def and dlsym, and imports nothing that must be there") {
+TEST_CASE("the front exports the rows of hooks.def and dlsym, and imports nothing that must be there", "[case-8]") {
   std::set<std::string> expected = {"dlsym"}, exported, imported;
   for (const gpupool::Hook& hook : gpupool::kHooks) expected.insert(hook.symbol);
   std::istringstream lines(readelf("--dyn-syms"));
@@ -39,7 +39,7 @@ TEST_CASE("the front exports the rows of hooks.def and dlsym, and imports nothin
   CHECK(imported == std::set<std::string>{"_dl_debug_addr", "_r_debug"});
 }
 
-TEST_CASE("the front needs no library, runs nothing when loaded, and has no version of its own") {
+TEST_CASE("the front needs no library, runs nothing when loaded, and has no version of its own", "[case-8]") {
   const std::string dynamic = readelf("--dynamic");
   for (const char* entry : {"(NEEDED)", "(INIT)", "(INIT_ARRAY)", "(FINI)", "(FINI_ARRAY)", "(TEXTREL)", "(VERDEF)",
                             "(VERNEED)", "(RUNPATH)"})

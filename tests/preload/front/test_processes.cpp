@@ -33,7 +33,7 @@ const std::string kPlain = lines({"first 0 1010", "second 0 1010", "same 1", "ab
 
 }  // namespace
 
-TEST_CASE("programs without CUDA run as natively") {
+TEST_CASE("programs without CUDA run as natively", "[case-9]") {
   if (emulated()) return;
   const std::vector<Words> commands = {
       {"true"},
@@ -46,7 +46,7 @@ TEST_CASE("programs without CUDA run as natively") {
       same_as_native(run(command), run(command, {{"LD_PRELOAD", front(kind)}}));
 }
 
-TEST_CASE("main() finds errno, descriptors, threads and signals as natively") {
+TEST_CASE("main() finds errno, descriptors, threads and signals as natively", "[case-11]") {
   same_as_native(run_probe({"probe", "process"}, ""), run_probe({"probe", "process"}, front("good")));
 }
 
@@ -65,7 +65,7 @@ TEST_CASE("a program linked with the driver is hooked") {
   says(run_probe({"direct"}, front("good")), "0 0 101010\n");
 }
 
-TEST_CASE("only exact names are answered, everything else is the loader's") {
+TEST_CASE("only exact names are answered, everything else is the loader's", "[case-6]") {
   const std::string driver = "libcuda.so.1";
   says(
       run_probe({"probe", "names"}, front("good")),
@@ -93,7 +93,7 @@ TEST_CASE("functions reached through cuGetProcAddress are hooked, also through i
               "cuInit 1", "through itself 0 101010"}));
 }
 
-TEST_CASE("the driver's own look-ups find the driver") {
+TEST_CASE("the driver's own look-ups find the driver", "[case-6]") {
   says(run_probe({"probe", "inner-lookup"}, front("good")), "the driver found 1001\n");
 }
 
@@ -103,7 +103,7 @@ TEST_CASE("threads that race to the first call start the core once, and all are 
   CHECK(said.err == "core started\n");
 }
 
-TEST_CASE("children forked before and after the first call are hooked") {
+TEST_CASE("children forked before and after the first call are hooked", "[case-12]") {
   says(run_probe({"probe", "forked"}, front("good")),
        lines({"child 0 101010", "parent 0 101010", "child 0 101010", "parent 0 101010"}));
 }
@@ -130,11 +130,11 @@ TEST_CASE("a library with a function of a driver's name keeps it") {
   says(run_probe({"probe", "plugin", programs() + "/libplugin.so"}, front("good")), "plugin 0 7010\n");
 }
 
-TEST_CASE("a library opens its sibling by its own RUNPATH") {
+TEST_CASE("a library opens its sibling by its own RUNPATH", "[case-10]") {
   says(run_probe({"probe", "runpath", programs() + "/libouter.so"}, front("good")), "42\n");
 }
 
-TEST_CASE("another preload that looks further with RTLD_NEXT works before and after the front") {
+TEST_CASE("another preload that looks further with RTLD_NEXT works before and after the front", "[case-14]") {
   const std::string other = programs() + "/libnext_interposer.so";
   const std::string found = "next of itself is nothing 1, libc behind it 1\n";
   // Asked for by the driver's handle: neither order lets the other preload see that call.
@@ -145,7 +145,7 @@ TEST_CASE("another preload that looks further with RTLD_NEXT works before and af
   says(run_probe({"direct"}, front("good") + ":" + other), "0 0 101010\n");
 }
 
-TEST_CASE("another preload that overrides dlsym works before and after the front") {
+TEST_CASE("another preload that overrides dlsym works before and after the front", "[case-14]") {
   const std::string other = programs() + "/libdlsym_interposer.so";
   says(run_probe({"probe", "interposed"}, front("good") + ":" + other), "counted 1\n" + kHooked);
   says(run_probe({"probe", "interposed"}, other + ":" + front("good")), "counted 1\n" + kHooked);
