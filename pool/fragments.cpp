@@ -16,12 +16,8 @@ void Fragments::give(std::uint32_t index) {
   slab_.give(index);
 }
 
-History Fragments::make(Range range, std::uint32_t line, std::uint64_t record) {
-  if (History::can_be_whole(line, record)) {
-    ++count_of(line);
-    return History::whole(line, record);
-  }
-  std::uint32_t index = take({range, line, History::kNone, record});
+History Fragments::make_list(const Fragment& fragment) {
+  std::uint32_t index = take(fragment);
   return History::list(index, index);
 }
 
@@ -29,8 +25,7 @@ History Fragments::make(Range range, std::uint32_t line, std::uint64_t record) {
 History Fragments::listed(History history, Range range) {
   if (!history.whole()) return history;
   --per_line_[history.line()];
-  std::uint32_t index = take({range, history.line(), History::kNone, history.record()});
-  return History::list(index, index);
+  return make_list({range, history.line(), History::kNone, history.record()});
 }
 
 History Fragments::join_lists(History front, History back) {

@@ -57,7 +57,11 @@ class History {
 
 class Fragments {
  public:
-  History make(Range range, std::uint32_t line, std::uint64_t record);
+  History make(Range range, std::uint32_t line, std::uint64_t record) {
+    if (!History::can_be_whole(line, record)) return make_list({range, line, History::kNone, record});
+    ++count_of(line);
+    return History::whole(line, record);
+  }
 
   /// Joins the histories of two holes that meet; neighbours with the same history become one fragment.
   History join(History front, Range front_range, History back, Range back_range) {
@@ -119,6 +123,7 @@ class Fragments {
   }
   std::uint32_t take(const Fragment& fragment);
   void give(std::uint32_t index);
+  History make_list(const Fragment& fragment);
   History listed(History history, Range range);
   History join_lists(History front, History back);
   History cut_list(History& list, Granules place);

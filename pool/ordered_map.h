@@ -136,11 +136,14 @@ class OrderedMap {
 
   /// Inserts a key that is not there yet; returns its place.
   Cursor insert(Tree& tree, Key key, const Value& value) {
-    if (tree.height > 0 || tree.root == kNone || used(tree.root, kWidth - 1)) return insert_from_root(tree, key, value);
-    unsigned slot = detail::count_not_above(leaves_[tree.root].keys, key);
-    put(tree.root, slot, key, value);
+    if (tree.root == kNone) return insert_from_root(tree, key, value);
+    Index leaf = descend(tree, key);
+    unsigned slot = detail::count_not_above(leaves_[leaf].keys, key);
+    bool lowest = slot == 0 && tree.height > 0;  // the nodes above must hear of it
+    if (lowest || used(leaf, kWidth - 1)) return insert_from_root(tree, key, value);
+    put(leaf, slot, key, value);
     ++tree.size;
-    return {tree.root, slot};
+    return {leaf, slot};
   }
 
   /// The same where the place is known: right behind `c`. Cheaper as long as the node has room and does not end there
