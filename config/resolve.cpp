@@ -31,7 +31,6 @@ class Resolver {
     max();
     size();
     growth_and_handle();
-    if (options_.overflow == Overflow::host) out_.pool.overflow_max = options_.overflow_max.of(total_);
     return std::move(out_);
   }
 

@@ -27,8 +27,6 @@ Json type_of(const OptionRow& row) {
       return any_of({pattern(kSize), bytes()});
     case ValueKind::size_or_share:
       return any_of({pattern(kSize), pattern(kShare), bytes(), fraction()});
-    case ValueKind::share:
-      return any_of({pattern(kShare), fraction()});
     case ValueKind::growth:
       return any_of({pattern(kSize), pattern(kFactor), bytes()});
     case ValueKind::handle:

@@ -11,7 +11,6 @@ namespace gpupool {
 namespace {
 
 bool within(const Limits& range, Bytes value) { return range.contains(value); }
-bool within(const Limits& range, Share value) { return range.contains(value.parts_per_billion); }
 bool within(const Limits& range, SizeOrShare value) { return value.is_share() || range.contains(value.bytes); }
 bool within(const Limits& range, GrowthStep value) { return value.is_factor() || range.contains(value.step); }
 bool within(const Limits& range, HandleSize value) { return value.automatic() || range.contains(value.bytes); }
@@ -40,7 +39,6 @@ constexpr ValueKind kind_of() {
   if constexpr (IsChoice<T>) return ValueKind::choice;
   if constexpr (std::same_as<T, Bytes>) return ValueKind::size;
   if constexpr (std::same_as<T, SizeOrShare>) return ValueKind::size_or_share;
-  if constexpr (std::same_as<T, Share>) return ValueKind::share;
   if constexpr (std::same_as<T, GrowthStep>) return ValueKind::growth;
   if constexpr (std::same_as<T, HandleSize>) return ValueKind::handle;
   if constexpr (std::same_as<T, bool>) return ValueKind::on_off;
@@ -160,7 +158,6 @@ std::string choices_text(std::span<const Choice> choices) {
 std::string range_text(const OptionRow& row) {
   const Limits& range = row.range;
   if (row.kind == ValueKind::choice) return choices_text(row.choices);
-  if (row.kind == ValueKind::share) return "1% to 100%";
   std::string text;
   if (range.least == 1 && range.most == UINT64_MAX) {
     text = "above 0";

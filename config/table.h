@@ -10,7 +10,7 @@
 namespace gpupool {
 
 // How a value is written; decides which JSON types may carry it.
-enum class ValueKind { size, size_or_share, share, growth, handle, on_off, duration, text, names, choice };
+enum class ValueKind { size, size_or_share, growth, handle, on_off, duration, text, names, choice };
 
 struct OptionRow {
   std::string_view group;

@@ -17,7 +17,8 @@ bool AddressTable::add(std::uint64_t address, std::uint64_t bytes, Granules plac
 void AddressTable::remove(Granules place) {
   for (unsigned i = 0; i < used_.load(std::memory_order_relaxed); ++i) {
     Stretch& stretch = stretches_[i];
-    if (stretch.end.load(std::memory_order_relaxed) == 0 || stretch.place.load(std::memory_order_relaxed) != place) continue;
+    if (stretch.end.load(std::memory_order_relaxed) == 0 || stretch.place.load(std::memory_order_relaxed) != place)
+      continue;
     stretch.end.store(0, std::memory_order_release);
     return;
   }

@@ -1,6 +1,6 @@
-// Places on the tape and addresses of the device: one stretch where the tape chose its addresses (vmm), one per piece where each piece
-// brought its own (arena). Changed under the tape's lock, read by anyone without it: begins and ends are atomics, a stretch that is gone
-// is empty.
+// Places on the tape and addresses of the device: one stretch where the tape chose its addresses (vmm), one per piece
+// where each piece brought its own (arena). Changed under the tape's lock, read by anyone without it: begins and ends
+// are atomics, a stretch that is gone is empty.
 #pragma once
 
 #include <array>
@@ -33,7 +33,8 @@ class AddressTable {
     for (unsigned i = 0; i < used; ++i) {
       const Stretch& stretch = stretches_[i];
       std::uint64_t begin = stretch.begin.load(std::memory_order_relaxed);
-      std::uint64_t offset = bytes_of(place - stretch.place.load(std::memory_order_relaxed));  // huge when it lies before
+      std::uint64_t offset =
+          bytes_of(place - stretch.place.load(std::memory_order_relaxed));  // huge when it lies before
       if (begin + offset < stretch.end.load(std::memory_order_relaxed)) return begin + offset;
     }
     return 0;
@@ -49,7 +50,8 @@ class AddressTable {
     unsigned used = used_.load(std::memory_order_acquire);
     for (unsigned i = 0; i < used; ++i) {
       const Stretch& stretch = stretches_[i];
-      if (address < stretch.end.load(std::memory_order_acquire) && address >= stretch.begin.load(std::memory_order_relaxed)) {
+      if (address < stretch.end.load(std::memory_order_acquire) &&
+          address >= stretch.begin.load(std::memory_order_relaxed)) {
         return &stretch;
       }
     }

@@ -7,7 +7,8 @@ namespace gpupool {
 BestFit::BestFit(Granules span, Granules handle)
     : span_(span),
       handle_(handle),
-      likely_leaf_(static_cast<std::uint32_t*>(std::calloc(std::size_t{span} / kNear + 1, sizeof(std::uint32_t))), &std::free) {
+      likely_leaf_(static_cast<std::uint32_t*>(std::calloc(std::size_t{span} / kNear + 1, sizeof(std::uint32_t))),
+                   &std::free) {
   if (likely_leaf_ == nullptr) throw std::bad_alloc();
   map_.insert(tree_, 0, gap());
 }
@@ -32,7 +33,8 @@ void BestFit::take(const Hole& whole, Range part, const Block& taken) {
     map_.insert_behind(tree_, c, behind.begin, hole(back));
     list_hole(behind);
   }
-  // The next request of this size will want the next hole of this size, which at a million blocks is far from any cache.
+  // The next request of this size will want the next hole of this size, which at a million blocks is far from any
+  // cache.
   Range next = holes_.best_fit(whole.range.size());
   map_.prefetch(likely_leaf_[next.begin / kNear]);
 }

@@ -1,7 +1,7 @@
-// Best fit: who owns which bytes of the tape. Every byte lies in exactly one segment: a block (the program's), a hole (mapped and free),
-// a gap (nothing mapped) or a retained block (freed by the program but still reachable from elsewhere, never used again). Holes are
-// merged at once, with their fragments kept. It knows nothing of time: whoever takes a part of a hole has first looked at its history.
-// Owned by the tape, under its lock.
+// Best fit: who owns which bytes of the tape. Every byte lies in exactly one segment: a block (the program's), a hole
+// (mapped and free), a gap (nothing mapped) or a retained block (freed by the program but still reachable from
+// elsewhere, never used again). Holes are merged at once, with their fragments kept. It knows nothing of time: whoever
+// takes a part of a hole has first looked at its history. Owned by the tape, under its lock.
 #pragma once
 
 #include <cstdint>
@@ -62,7 +62,8 @@ class BestFit {
     return hole_of(c, range_of(c));
   }
 
-  /// Calls visit(fragment) for the fragments of `hole` that overlap `part`, until it answers false. True when all were visited.
+  /// Calls visit(fragment) for the fragments of `hole` that overlap `part`, until it answers false. True when all were
+  /// visited.
   template <class Visit>
   bool visit_history(const Hole& hole, Range part, Visit&& visit) const {
     return fragments_.visit(hole.history, hole.range, part, visit);
@@ -87,8 +88,8 @@ class BestFit {
   /// Memory was unmapped there: `range` lies in one hole and all its fragments are complete.
   void hole_to_gap(Range range);
 
-  /// The run of holes and gaps around the first gap that ends behind `place`; empty when there is none. Between blocks, only such a run
-  /// can be made to hold a request by mapping more.
+  /// The run of holes and gaps around the first gap that ends behind `place`; empty when there is none. Between blocks,
+  /// only such a run can be made to hold a request by mapping more.
   Range span_with_gap_behind(Granules place) const;
   /// The gap at the end of the tape; empty when memory is mapped to its very end.
   Range last_gap() const;
@@ -131,8 +132,9 @@ class BestFit {
   static Segment gap() { return {Kind::kGap, 0}; }
   static Segment hole(History history) { return {Kind::kHole, history.bits()}; }
   static Segment segment_of(const Block& block) {
-    return {Kind::kBlock, std::uint64_t{block.tag} << kTagShift | block.slack | (block.stream_ordered ? kStreamOrdered : 0) |
-                              (block.pinned ? kPinned : 0) | (block.noted ? kNoted : 0)};
+    return {Kind::kBlock, std::uint64_t{block.tag} << kTagShift | block.slack |
+                              (block.stream_ordered ? kStreamOrdered : 0) | (block.pinned ? kPinned : 0) |
+                              (block.noted ? kNoted : 0)};
   }
   static Block block_of(Segment segment) {
     const std::uint64_t content = segment.content;
@@ -142,7 +144,8 @@ class BestFit {
   static History history_of(Segment segment) { return History(segment.content); }
 
   // The segment that covers a place of the tape: there always is one.
-  // Most places are looked up in the leaf where something near was found before; the tree's upper levels are for the rest.
+  // Most places are looked up in the leaf where something near was found before; the tree's upper levels are for the
+  // rest.
   Map::Cursor segment_at(Granules place) const {
     std::uint32_t& likely = likely_leaf_[place / kNear];
     Map::Cursor c = map_.floor(tree_, place, likely);
@@ -170,13 +173,15 @@ class BestFit {
   }
   void settle_hole(Map::Cursor c, Range range, History history);
 
-  static constexpr Granules kNear = 256;  // places that share a likely leaf; fewer would make the table outgrow the cache
+  static constexpr Granules kNear =
+      256;  // places that share a likely leaf; fewer would make the table outgrow the cache
 
   const Granules span_;
   const Granules handle_;
   Map map_;
   Map::Tree tree_;
-  std::unique_ptr<std::uint32_t[], decltype(&std::free)> likely_leaf_;  // by place; zeros that cost nothing until touched
+  std::unique_ptr<std::uint32_t[], decltype(&std::free)>
+      likely_leaf_;  // by place; zeros that cost nothing until touched
   HoleIndex holes_;
   Fragments fragments_;
   std::uint64_t wholly_free_ = 0;

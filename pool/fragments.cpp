@@ -78,7 +78,9 @@ void Fragments::discard_list(History list) {
   }
 }
 
-std::uint64_t Fragments::in_use() const { return std::accumulate(per_line_.begin(), per_line_.end(), std::uint64_t{0}); }
+std::uint64_t Fragments::in_use() const {
+  return std::accumulate(per_line_.begin(), per_line_.end(), std::uint64_t{0});
+}
 
 const char* Fragments::validate(History history, Range range, std::uint64_t& fragments, std::size_t& listed) const {
   if (history.clean()) return nullptr;

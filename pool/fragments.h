@@ -1,7 +1,7 @@
-// Fragments: the parts of holes that somebody's earlier work may still touch. Each says which bytes, on which time line they were freed
-// and under which record. A hole carries its history in eight bytes: clean; or one fragment that covers it all, spelled out, as nearly
-// every hole has when one stream frees; or a list of fragments in address order, between which bytes may be clean. Histories are cut
-// and joined as holes are split and merged, so coalescing never loses one.
+// Fragments: the parts of holes that somebody's earlier work may still touch. Each says which bytes, on which time line
+// they were freed and under which record. A hole carries its history in eight bytes: clean; or one fragment that covers
+// it all, spelled out, as nearly every hole has when one stream frees; or a list of fragments in address order, between
+// which bytes may be clean. Histories are cut and joined as holes are split and merged, so coalescing never loses one.
 // Owned by best_fit, under the tape's lock.
 #pragma once
 
@@ -35,14 +35,18 @@ class History {
   bool whole() const { return (bits_ & kWhole) != 0; }
   bool list() const { return !clean() && !whole(); }
 
-  static bool can_be_whole(std::uint32_t line, std::uint64_t record) { return line <= kMostLine && record <= kMostRecord; }
+  static bool can_be_whole(std::uint32_t line, std::uint64_t record) {
+    return line <= kMostLine && record <= kMostRecord;
+  }
   static History whole(std::uint32_t line, std::uint64_t record) {
     return History(kWhole | std::uint64_t{line} << kRecordBits | record);
   }
   std::uint32_t line() const { return static_cast<std::uint32_t>(bits_ >> kRecordBits) & kMostLine; }
   std::uint64_t record() const { return bits_ & kMostRecord; }
 
-  static History list(std::uint32_t head, std::uint32_t tail) { return History(kList | std::uint64_t{head} << 30 | tail); }
+  static History list(std::uint32_t head, std::uint32_t tail) {
+    return History(kList | std::uint64_t{head} << 30 | tail);
+  }
   std::uint32_t head() const { return static_cast<std::uint32_t>(bits_ >> 30) & kNone; }
   std::uint32_t tail() const { return static_cast<std::uint32_t>(bits_) & kNone; }
 
@@ -72,7 +76,8 @@ class Fragments {
     return join_lists(listed(front, front_range), listed(back, back_range));
   }
 
-  /// Cuts at a place: `history` keeps what lies before, the rest is returned. A fragment across the place is cut in two.
+  /// Cuts at a place: `history` keeps what lies before, the rest is returned. A fragment across the place is cut in
+  /// two.
   History cut(History& history, Range range, Granules place) {
     if (history.clean() || place >= range.end) return {};
     if (place <= range.begin) {
@@ -93,7 +98,8 @@ class Fragments {
     }
   }
 
-  /// Calls visit(fragment) for each that overlaps `part` of the hole at `range`, until it answers false. True when all were visited.
+  /// Calls visit(fragment) for each that overlaps `part` of the hole at `range`, until it answers false. True when all
+  /// were visited.
   template <class Visit>
   bool visit(History history, Range range, Range part, Visit&& visit) const {
     if (history.clean()) return true;
@@ -113,7 +119,8 @@ class Fragments {
   std::uint64_t in_use() const;
   std::size_t in_lists() const { return slab_.in_use(); }
 
-  /// Names the first broken invariant of one history, or nullptr; adds its number of fragments to `fragments`, those in lists to `listed`.
+  /// Names the first broken invariant of one history, or nullptr; adds its number of fragments to `fragments`, those in
+  /// lists to `listed`.
   const char* validate(History history, Range range, std::uint64_t& fragments, std::size_t& listed) const;
 
  private:

@@ -45,7 +45,6 @@ std::uint64_t Growth::allowance() const {
 
 void Growth::note_reserved() {
   p_.stats.reserved.set(p_.handles.device_bytes());
-  p_.stats.overflow.set(p_.handles.host_bytes());
 }
 
 // How many granules would have to be mapped so that `part` is mapped throughout, in whole units.

@@ -41,10 +41,12 @@ const char* HoleIndex::validate() const {
     Granules lowest = bin.empty() ? kNowhere : places_.key(places_.first(bin));
     if (bins_[size].lowest != lowest) return "hole_index: a bin's lowest place";
     holes += bin.size;
-    if ((occupied_[size / 64] >> size % 64 & 1) != !bin.empty()) return "hole_index: a bin's bit does not match its content";
+    if ((occupied_[size / 64] >> size % 64 & 1) != !bin.empty())
+      return "hole_index: a bin's bit does not match its content";
   }
   for (unsigned word = 0; word < kWords; ++word) {
-    if ((occupied_words_ >> word & 1) != (occupied_[word] != 0)) return "hole_index: a word's bit does not match its bins";
+    if ((occupied_words_ >> word & 1) != (occupied_[word] != 0))
+      return "hole_index: a word's bit does not match its bins";
   }
   return holes == holes_ ? nullptr : "hole_index: number of holes";
 }

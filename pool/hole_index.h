@@ -1,6 +1,6 @@
-// The holes by size: answers "the smallest hole that fits, the lowest address among equals". Sizes below 1 MiB have one bin each, found
-// by a two-level bitmap, each bin a small ordered set of places; larger holes share one set ordered by (size, place).
-// Cost: O(1) to find a bin, O(log n) within it. Owned by best_fit, under the tape's lock.
+// The holes by size: answers "the smallest hole that fits, the lowest address among equals". Sizes below 1 MiB have one
+// bin each, found by a two-level bitmap, each bin a small ordered set of places; larger holes share one set ordered by
+// (size, place). Cost: O(1) to find a bin, O(log n) within it. Owned by best_fit, under the tape's lock.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
-// Storage for nodes of one type: one stretch of host addresses, reserved at the first use and committed step by step, so that a node
-// never moves and is found from its 32-bit index by one addition. Freed nodes are used again; taking and giving in steady state touches
-// neither heap nor kernel. Large slabs ask for huge pages: at a million blocks, translation would cost as much as the data itself.
-// Owned by one structure, under its owner's lock.
+// Storage for nodes of one type: one stretch of host addresses, reserved at the first use and committed step by step,
+// so that a node never moves and is found from its 32-bit index by one addition. Freed nodes are used again; taking and
+// giving in steady state touches neither heap nor kernel. Large slabs ask for huge pages: at a million blocks,
+// translation would cost as much as the data itself. Owned by one structure, under its owner's lock.
 #pragma once
 
 #include <sys/mman.h>

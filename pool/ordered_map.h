@@ -1,9 +1,10 @@
-// An ordered map as a B+ tree: the one search structure of the pool (blocks and holes by address, holes by size, handles by place).
-// Built for small integer keys and small plain values: wide nodes, keys apart from values, nodes in slabs named by 32-bit index, so
-// that a search touches few cache lines and a million entries stay small. A node's unused keys are the greatest key, so that a search
-// compares all keys at once and no count is kept. Leaves form a list in key order. Many small trees may share one store. Erasing never
-// rebalances: a node goes when it is empty, so memory is bounded by the most entries ever held.
-// Not thread safe; the owner's lock protects it. Source of the structure: Comer, "The Ubiquitous B-Tree" (1979).
+// An ordered map as a B+ tree: the one search structure of the pool (blocks and holes by address, holes by size,
+// handles by place). Built for small integer keys and small plain values: wide nodes, keys apart from values, nodes in
+// slabs named by 32-bit index, so that a search touches few cache lines and a million entries stay small. A node's
+// unused keys are the greatest key, so that a search compares all keys at once and no count is kept. Leaves form a list
+// in key order. Many small trees may share one store. Erasing never rebalances: a node goes when it is empty, so memory
+// is bounded by the most entries ever held. Not thread safe; the owner's lock protects it. Source of the structure:
+// Comer, "The Ubiquitous B-Tree" (1979).
 #pragma once
 
 #include <bit>
@@ -34,8 +35,8 @@ struct ValueArray<Nothing, kWidth> {
   Nothing operator[](unsigned) { return {}; }
 };
 
-/// How many of the ascending keys are <= `key`, a number below half of their range. For 32-bit keys without a branch: as compilers
-/// do the plain loop, a node's search takes twice as long.
+/// How many of the ascending keys are <= `key`, a number below half of their range. For 32-bit keys without a branch:
+/// as compilers do the plain loop, a node's search takes twice as long.
 template <class Key, unsigned kWidth>
 unsigned count_not_above(const Key (&keys)[kWidth], Key key) {
 #if defined(__SSE2__)
@@ -45,7 +46,8 @@ unsigned count_not_above(const Key (&keys)[kWidth], Key key) {
       return _mm_cmpgt_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(keys + i)), wanted);
     };
     const auto sixteen = [&](unsigned i) {
-      const __m128i above = _mm_packs_epi16(_mm_packs_epi32(four(i), four(i + 4)), _mm_packs_epi32(four(i + 8), four(i + 12)));
+      const __m128i above =
+          _mm_packs_epi16(_mm_packs_epi32(four(i), four(i + 4)), _mm_packs_epi32(four(i + 8), four(i + 12)));
       return std::uint64_t{static_cast<unsigned>(_mm_movemask_epi8(above))};
     };
     std::uint64_t above = sixteen(0) | std::uint64_t{1} << kWidth;
@@ -59,9 +61,9 @@ unsigned count_not_above(const Key (&keys)[kWidth], Key key) {
 }
 }  // namespace detail
 
-/// Key: an unsigned integer of which only the lower half is used, so that keys compare alike as signed numbers: that is what every
-/// x86-64 can do for many at once. The greatest signed value is never used (it pads the nodes).
-/// kWidth: entries of a leaf.
+/// Key: an unsigned integer of which only the lower half is used, so that keys compare alike as signed numbers: that is
+/// what every x86-64 can do for many at once. The greatest signed value is never used (it pads the nodes). kWidth:
+/// entries of a leaf.
 template <class Key, class Value = Nothing, unsigned kWidth = 16>
 class OrderedMap {
   static constexpr unsigned kInnerWidth = 32;  // of the nodes above: few, so mostly cached; wider makes fewer levels
@@ -104,7 +106,8 @@ class OrderedMap {
     prefetch_values(leaves_[likely]);
   }
 
-  /// floor() where the entry probably lies in the leaf `likely` of this tree (any number that once was a leaf's will do).
+  /// floor() where the entry probably lies in the leaf `likely` of this tree (any number that once was a leaf's will
+  /// do).
   Cursor floor(const Tree& tree, Key key, std::uint32_t likely) const {
     const Leaf& leaf = leaves_[likely];
     prefetch_values(leaf);
@@ -132,7 +135,9 @@ class OrderedMap {
   Cursor next(Cursor c) const {
     return used(c.leaf, c.slot + 1) ? Cursor{c.leaf, c.slot + 1} : first_of(leaves_[c.leaf].next);
   }
-  Cursor previous(Cursor c) const { return c.slot > 0 ? Cursor{c.leaf, c.slot - 1} : last_of(leaves_[c.leaf].previous); }
+  Cursor previous(Cursor c) const {
+    return c.slot > 0 ? Cursor{c.leaf, c.slot - 1} : last_of(leaves_[c.leaf].previous);
+  }
 
   /// Inserts a key that is not there yet; returns its place.
   Cursor insert(Tree& tree, Key key, const Value& value) {

@@ -14,7 +14,8 @@ bool Reuse::known_complete(const Fragment& fragment, Effort effort) {
 }
 
 bool Reuse::make_ready(const BestFit::Hole& hole, Range part, const Request& request, Effort effort) {
-  // First what needs no wait, so that a refusal costs nobody one; then one wait per line, for its newest record among the fragments.
+  // First what needs no wait, so that a refusal costs nobody one; then one wait per line, for its newest record among
+  // the fragments.
   bool waits_needed = false;
   bool possible = space_.visit_history(hole, part, [&](const Fragment& fragment) {
     switch (timelines_.need(request.line, request.may_wait, fragment.line, fragment.record)) {
@@ -47,8 +48,9 @@ bool Reuse::make_ready(const BestFit::Hole& hole, Range part, const Request& req
 Granules Reuse::blocked_until(const BestFit::Hole& hole, Range part, const Request& request, Effort effort) {
   Granules end = 0;
   space_.visit_history(hole, part, [&](const Fragment& fragment) {
-    bool blocked = timelines_.need(request.line, request.may_wait, fragment.line, fragment.record) == Need::kCompletion &&
-                   !known_complete(fragment, effort);
+    bool blocked =
+        timelines_.need(request.line, request.may_wait, fragment.line, fragment.record) == Need::kCompletion &&
+        !known_complete(fragment, effort);
     if (blocked) end = fragment.range.end;
     return !blocked;
   });
@@ -67,7 +69,8 @@ Range Reuse::first_ready(const BestFit::Hole& hole, Granules size, const Request
 
 bool Reuse::complete(Range range, Effort effort) {
   return space_.visit_holes(range, [&](const BestFit::Hole& hole) {
-    return space_.visit_history(hole, range, [&](const Fragment& fragment) { return known_complete(fragment, effort); });
+    return space_.visit_history(hole, range,
+                                [&](const Fragment& fragment) { return known_complete(fragment, effort); });
   });
 }
 

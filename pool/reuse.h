@@ -1,6 +1,6 @@
-// Reuse: the decision whether part of a hole may be handed out, joining which fragments it covers (best_fit) with what is known of their
-// records (timelines). The only place that puts a fence before a new owner.
-// Owned by the tape, under its lock.
+// Reuse: the decision whether part of a hole may be handed out, joining which fragments it covers (best_fit) with what
+// is known of their records (timelines). The only place that puts a fence before a new owner. Owned by the tape, under
+// its lock.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,9 @@ class Reuse {
     const History history = hole.history;
     if (history.clean()) return true;
     // Nearly always: freed by the requester itself.
-    if (history.whole() && timelines_.need(request.line, request.may_wait, history.line(), history.record()) == Need::kNothing) return true;
+    if (history.whole() &&
+        timelines_.need(request.line, request.may_wait, history.line(), history.record()) == Need::kNothing)
+      return true;
     return make_ready(hole, part, request, effort);
   }
 
@@ -37,8 +39,8 @@ class Reuse {
     return blocked_until(hole, part, request, effort) == 0;
   }
 
-  /// The first `size` granules of `hole` that may go to `request`, passing over fragments that must be complete and are not; empty when
-  /// there are none. Waits are put as in ready().
+  /// The first `size` granules of `hole` that may go to `request`, passing over fragments that must be complete and are
+  /// not; empty when there are none. Waits are put as in ready().
   Range first_ready(const BestFit::Hole& hole, Granules size, const Request& request, Effort effort);
 
   /// Is every fragment of the holes in `range` known complete, so that the memory may be unmapped? `effort` is kAsk or

@@ -122,12 +122,21 @@ void Tape::note_holes() {
   stats_.needed.set(parts_->handles.device_bytes() + parts_->handles.host_bytes() - bytes_of_64(parts_->space.wholly_free_granules()));
 }
 
+// pool.reclaim: a context-wide wait is only worth its cost once it cleans enough.
+bool Tape::may_fence(const Request& request) const {
+  return request.line != kContextLine || stats_.unfenced.current() >= options_.reclaim;
+}
+
 Grant Tape::allocate(const Request& request) {
   std::lock_guard lock(mutex_);
-  if (!parts_ || request.bytes == 0 || request.bytes > options_.address_space) return {Verdict::kCapacity, 0, 0};
+  if (!parts_ || request.bytes == 0) return {Verdict::kCapacity, 0, 0};
+  if (request.bytes > options_.address_space) {
+    stats_.oom_capacity.add(1);
+    return {Verdict::kCapacity, 0, 0};
+  }
   Granules size = granules_for(request.bytes);
   Found found;
-  if (from_hole(size, request, Effort::kAsk, found)) {
+  if (from_hole(size, request, may_fence(request) ? Effort::kAsk : Effort::kLook, found)) {
     stats_.hits.add(1);
     return {Verdict::kServed, 0, serve(found, request)};
   }
@@ -174,6 +183,7 @@ Freed Tape::free(std::uint64_t address, Line line) {
   std::uint64_t record = parts_->timelines.mark_free(line, freed.code);
   parts_->space.free(owned, line, record);
   stats_.frees.add(1);
+  if (line == kContextLine) stats_.unfenced.add(freed.bytes);
   stats_.blocks.subtract(1);
   stats_.live.subtract(freed.bytes);
   stats_.requested.subtract(freed.requested);
@@ -264,7 +274,7 @@ HoleSummary Tape::holes() const {
 }
 
 std::uint64_t Tape::free_bytes() const {
-  std::uint64_t held = stats_.reserved.current() + stats_.overflow.current();
+  std::uint64_t held = stats_.reserved.current();
   std::uint64_t live = stats_.live.current();
   return held > live ? held - live : 0;
 }

@@ -76,6 +76,7 @@ class Tape {
   struct Found;  // a part of a hole, ready for its new owner
 
   bool from_hole(Granules size, const Request& request, Effort last, Found& found);
+  bool may_fence(const Request& request) const;
   bool may_split(Range hole, Granules size) const;
   std::uint64_t serve(const Found& found, const Request& request);
   bool block_at(std::uint64_t address, BestFit::Owned& owned) const;

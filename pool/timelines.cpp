@@ -155,6 +155,7 @@ bool Timelines::wait(Line requester, Line owner, std::uint64_t record) {
   if (waiting.waited.size() <= owner) waiting.waited.resize(owner + 1, 0);
   waiting.waited[owner] = made->number;
   stats_.fences.add(1);
+  if (requester == kContextLine && owner == kContextLine) stats_.unfenced.set(0);
   return true;
 }
 

@@ -17,6 +17,7 @@
 #include "device/context.h"
 #include "device/cuda_fence.h"
 #include "device/vmm_backing.h"
+#include "pool/tape_options.h"
 #include "preload/guard.h"
 #include "preload/log.h"
 #include "preload/process.h"
@@ -45,36 +46,6 @@ std::string card_name(const DriverApi& api, CUdevice device) {
   char name[256] = "";
   api.cuDeviceGetName(name, sizeof name - 1, device);
   return name;
-}
-
-ReusePolicy policy_of(ReuseKind reuse) {
-  switch (reuse) {
-    case ReuseKind::fence:
-      return ReusePolicy::kFence;
-    case ReuseKind::sync:
-      return ReusePolicy::kSync;
-    case ReuseKind::quiescent:
-      return ReusePolicy::kQuiescent;
-  }
-  return ReusePolicy::kFence;
-}
-
-TapeOptions tape_options(const ResolvedPool& pool) {
-  TapeOptions options;
-  options.address_space = std::max<Bytes>(1_TiB, pool.total * 8);
-  options.size = pool.size;
-  options.max = pool.max;
-  options.headroom = pool.headroom;
-  options.growth_bytes = pool.options.growth.step;
-  options.growth_factor =
-      pool.options.growth.is_factor() ? (pool.options.growth.factor_thousandths - 1000) / 1000.0 : 0;
-  options.exact_growth = pool.options.strategy == Strategy::auto_growth;
-  options.handle = pool.handle;
-  options.max_split = pool.options.max_split;
-  options.reuse = policy_of(pool.options.reuse);
-  options.overflow_to_host = pool.options.overflow == Overflow::host;
-  options.overflow_max = pool.overflow_max;
-  return options;
 }
 
 bool takes_vmm(const DriverApi& api, CUdevice device, BackingKind wanted) {
@@ -124,7 +95,7 @@ void Home::start_pool(const Captures& captures, std::uint64_t first_bytes) {
   }
   fence_ = std::make_unique<CudaFence>(api_, captures, context_);
   streams_ = std::make_unique<ThreadStreams>(*fence_, reinterpret_cast<StreamRef>(CU_STREAM_PER_THREAD));
-  tape_ = std::make_unique<Tape>(tape_options(resolved_), *backing_, *streams_);
+  tape_ = std::make_unique<Tape>(tape_options_for(resolved_), *backing_, *streams_);
   if (!tape_->started()) {
     log::warn("device " + std::to_string(device_) + ": no addresses for a pool (driver error " +
               std::to_string(tape_->start_error()) + "); the driver serves");

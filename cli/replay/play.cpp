@@ -9,6 +9,7 @@
 #include "cli/replay/pool_model.h"
 #include "config/choices.h"
 #include "pool/granule.h"
+#include "pool/tape_options.h"
 
 namespace gpupool::cli {
 namespace {
@@ -74,7 +75,7 @@ Outcome play_model(const Trace& trace, const std::string& strategy, Model& model
 
 Outcome play_pool(const Trace& trace, const ResolvedPool& pool) {
   const Placement placement = pool.options.backing == BackingKind::arena ? Placement::kGiven : Placement::kChosen;
-  PoolModel model(tape_options(pool), pool.total, placement);
+  PoolModel model(tape_options_for(pool), pool.total, placement);
   Outcome outcome = play(trace, model);
   outcome.strategy = choice_text(pool.options.strategy);
   const Stats& stats = model.stats();

@@ -1,43 +1,9 @@
 // See pool_model.h.
 #include "cli/replay/pool_model.h"
 
-#include <algorithm>
-
 #include "cli/trace/trace.h"
 
 namespace gpupool::cli {
-namespace {
-
-ReusePolicy policy_of(ReuseKind reuse) {
-  switch (reuse) {
-    case ReuseKind::fence:
-      return ReusePolicy::kFence;
-    case ReuseKind::sync:
-      return ReusePolicy::kSync;
-    case ReuseKind::quiescent:
-      return ReusePolicy::kQuiescent;
-  }
-  return ReusePolicy::kFence;
-}
-
-}  // namespace
-
-TapeOptions tape_options(const ResolvedPool& pool) {
-  TapeOptions options;
-  options.address_space = std::max<Bytes>(1_TiB, pool.total * 8);
-  options.size = pool.size;
-  options.max = pool.max;
-  options.headroom = pool.headroom;
-  options.growth_bytes = pool.options.growth.step;
-  options.growth_factor = pool.options.growth.is_factor() ? (pool.options.growth.factor_thousandths - 1000) / 1000.0 : 0;
-  options.exact_growth = pool.options.strategy == Strategy::auto_growth;
-  options.handle = pool.handle;
-  options.max_split = pool.options.max_split;
-  options.reuse = policy_of(pool.options.reuse);
-  options.overflow_to_host = pool.options.overflow == Overflow::host;
-  options.overflow_max = pool.overflow_max;
-  return options;
-}
 
 PoolModel::PoolModel(const TapeOptions& options, Bytes card, Placement placement)
     : backing_({.placement = placement, .granularity = kHandleGranularity, .card_bytes = card}), tape_(options, backing_, fence_) {

@@ -11,9 +11,6 @@
 
 namespace gpupool::cli {
 
-/// What the configuration says, for the tape.
-TapeOptions tape_options(const ResolvedPool& pool);
-
 class PoolModel final : public Model {
  public:
   PoolModel(const TapeOptions& options, Bytes card, Placement placement);

@@ -38,9 +38,7 @@ ReplaySetup replay_setup(std::string_view verb, const Arguments& arguments) {
   } else if (is_default(loaded, "pool.size")) {
     setup.options.size = {};
   }
-  if (!is_default(loaded, "pool.direct_above") || !is_default(loaded, "pool.reclaim")) {
-    note("pool.direct_above and pool.reclaim are not replayed");
-  }
+  if (!is_default(loaded, "pool.direct_above")) note("pool.direct_above is not replayed");
   return setup;
 }
 

@@ -212,12 +212,12 @@ TEST_CASE("numbers are read the same in every locale", "[config][case-36]") {
   bool comma = false;
   for (const char* name : {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8"})
     comma = comma || setlocale(LC_NUMERIC, name) != nullptr;
-  const Loaded loaded = load_text(R"({"pool": {"size": 0.92, "reclaim_fraction": 0.5}})");
+  const Loaded loaded = load_text(R"({"pool": {"size": 0.92, "max": 0.5}})");
   setlocale(LC_NUMERIC, before.c_str());
   INFO((comma ? "with a decimal comma" : "no locale with a decimal comma is installed"));
   CHECK(loaded.diagnostics.empty());
   CHECK(loaded.options.pool.size.share.parts_per_billion == 920'000'000);
-  CHECK(loaded.options.pool.reclaim_fraction.parts_per_billion == 500'000'000);
+  CHECK(loaded.options.pool.max.share.parts_per_billion == 500'000'000);
 }
 
 TEST_CASE("the examples load without a message", "[config]") {

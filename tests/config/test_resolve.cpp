@@ -37,7 +37,6 @@ TEST_CASE("defaults on an idle card need no message", "[config]") {
   CHECK(r.pool.growth_from(r.pool.size) == 64_MiB);
   CHECK(r.pool.growth_from(r.pool.max - 1_MiB) == 1_MiB);
   CHECK(r.pool.growth_from(r.pool.max) == 0);
-  CHECK(r.pool.overflow_max == 0);
 }
 
 TEST_CASE("equal size and max work, also when both are odd", "[config][case-39]") {
@@ -138,10 +137,6 @@ TEST_CASE("small cards", "[config][case-39]") {
   CHECK(tiny.pool.size == 224_MiB);
   const Resolution one = resolve({}, 2_MiB, 2_MiB);
   CHECK(one.pool.max == 2_MiB);
-}
-
-TEST_CASE("overflow is bounded only where it is on", "[config]") {
-  CHECK(resolve({.overflow = Overflow::host}, kTotal, kFree).pool.overflow_max == 20_GiB);
 }
 
 TEST_CASE("whatever is asked for, the amounts agree with each other", "[config][case-39]") {

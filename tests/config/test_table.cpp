@@ -48,11 +48,11 @@ TEST_CASE("ranges are kept", "[config]") {
   CHECK(range_text(*find_option("pool.handle")) == "2MiB to 64GiB, a multiple of 2MiB");
   CHECK(range_text(*find_option("pool.max")) == "above 0");
   CHECK(range_text(*find_option("stats.interval")) == "10ms to 3600s");
-  CHECK(range_text(*find_option("pool.overflow")) == "none, host");
+  CHECK(range_text(*find_option("pool.backing")) == "auto, vmm, arena");
 }
 
 TEST_CASE("names", "[config][case-38]") {
-  CHECK(environment_name("pool.reclaim_fraction") == "GPUPOOL_POOL_RECLAIM_FRACTION");
+  CHECK(environment_name("pool.direct_above") == "GPUPOOL_POOL_DIRECT_ABOVE");
   CHECK(find_option("pool.siz") == nullptr);
   const std::vector<std::string> keys = {"pool.size", "pool.max_split", "log.level"};
   CHECK(nearest_name("pool.sise", keys) == "pool.size");

@@ -11,7 +11,10 @@ constexpr std::uint64_t kHugeRecord = std::uint64_t{1} << 50;  // too large to b
 
 std::vector<Fragment> all(const Fragments& fragments, History history, Range range) {
   std::vector<Fragment> out;
-  fragments.visit(history, range, {0, ~Granules{0}}, [&](const Fragment& f) { out.push_back(f); return true; });
+  fragments.visit(history, range, {0, ~Granules{0}}, [&](const Fragment& f) {
+    out.push_back(f);
+    return true;
+  });
   return out;
 }
 
@@ -20,7 +23,8 @@ std::vector<Fragment> all(const Fragments& fragments, History history, Range ran
 TEST_CASE("fragments with the same history join, others keep theirs") {
   for (std::uint64_t record : {std::uint64_t{5}, kHugeRecord}) {
     Fragments fragments;
-    History history = fragments.join(fragments.make({0, 10}, 1, record), {0, 10}, fragments.make({10, 20}, 1, record), {10, 20});
+    History history =
+        fragments.join(fragments.make({0, 10}, 1, record), {0, 10}, fragments.make({10, 20}, 1, record), {10, 20});
     REQUIRE(all(fragments, history, {0, 20}).size() == 1);
     REQUIRE(fragments.count(1) == 1);
     history = fragments.join(history, {0, 20}, fragments.make({20, 30}, 1, record + 1), {20, 30});

@@ -393,3 +393,29 @@ TEST_CASE("the host is blocked no longer than its patience, however many records
   REQUIRE(!tape.allocate({.bytes = 40 * kMiB}).ok());
   REQUIRE(fence.calls(MemoryFence::Operation::kHostWait) == 1);
 }
+
+TEST_CASE("with pool.reclaim a fence is spent only on enough freed bytes, or when the tape cannot grow") {
+  TapeOptions options;
+  options.reclaim = 8 * kMiB;
+  options.growth_bytes = 0;
+  options.max = 64 * kMiB;
+  Scene scene(options);
+  std::uint64_t p = scene.plain(4 * kMiB);
+  scene.plain(2 * kMiB);
+  scene.fence.submit(kS);
+  scene.free_plain(p);
+  REQUIRE(scene.plain(4 * kMiB) != p);
+  REQUIRE(scene.tape.stats().fences.get() == 0);
+  std::uint64_t q = scene.plain(4 * kMiB);
+  scene.free_plain(q);
+  std::uint64_t again = scene.plain(4 * kMiB);
+  REQUIRE((again == p || again == q));
+  REQUIRE(scene.tape.stats().fences.get() == 1);
+  // At the cap nothing can be gathered any more.
+  std::uint64_t rest = scene.plain(40 * kMiB);
+  REQUIRE(rest != 0);
+  scene.fence.submit(kS);
+  scene.free_plain(again);
+  REQUIRE(scene.plain(4 * kMiB) != 0);
+  REQUIRE(scene.plain(20 * kMiB) == 0);
+}
