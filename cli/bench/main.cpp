@@ -1,7 +1,10 @@
-// gpupool_bench: numbers of docs/benchmarks/, measured here. One subcommand per benchmark; text for people, JSON for scripts.
+// gpupool_bench: numbers of docs/benchmarks/, measured here. One subcommand per benchmark; text for people, JSON for
+// scripts.
 #include <CLI/CLI.hpp>
+#include <atomic>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <thread>
 #include <vector>
 
 #include "cli/bench/pool_bench.h"
@@ -17,6 +20,7 @@ struct PoolOptions {
   unsigned repeat = 1;
   bool json = false;
   bool smoke = false;
+  bool threaded = false;
   bool system_calls = true;
 };
 
@@ -35,10 +39,15 @@ int pool(PoolOptions options) {
     options.live = {1000};
     options.run.pairs = 20000;
   }
+  std::atomic<bool> done{false};
+  std::thread companion;
+  if (options.threaded) companion = std::thread([&] { done.wait(false); });
   const Clock clock = calibrate();
   nlohmann::json rows = nlohmann::json::array();
   bool good = true;
-  if (!options.json) std::printf("%9s %9s %9s %9s %7s %7s %9s %14s\n", "live", "p50 ns", "p99 ns", "mean ns", "heap", "calls", "holes", "reserved/live");
+  if (!options.json)
+    std::printf("%9s %9s %9s %9s %7s %7s %9s %14s\n", "live", "p50 ns", "p99 ns", "mean ns", "heap", "calls", "holes",
+                "reserved/live");
   for (std::uint32_t live : options.live) {
     options.run.live = live;
     const PoolResult r = best_of(options.run, options.repeat, clock);
@@ -66,6 +75,9 @@ int pool(PoolOptions options) {
                   static_cast<unsigned long>(r.holes), r.reserved_to_live);
     }
   }
+  done = true;
+  done.notify_all();
+  if (companion.joinable()) companion.join();
   if (options.json) std::printf("%s\n", nlohmann::json{{"pool", rows}}.dump(2).c_str());
   return good ? 0 : 1;
 }
@@ -77,11 +89,16 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   PoolOptions options;
   CLI::App* command = app.add_subcommand("pool", "one free and one allocation, over books instead of memory");
-  command->add_option("--live", options.live, "blocks held, one run each")->delimiter(',')->check(CLI::Range(1u, 10000000u));
-  command->add_option("--pairs", options.run.pairs, "measured pairs of one free and one allocation")->check(CLI::Range(100u, 100000000u));
+  command->add_option("--live", options.live, "blocks held, one run each")
+      ->delimiter(',')
+      ->check(CLI::Range(1u, 10000000u));
+  command->add_option("--pairs", options.run.pairs, "measured pairs of one free and one allocation")
+      ->check(CLI::Range(100u, 100000000u));
   command->add_option("--seed", options.run.seed, "of sizes and order");
   command->add_option("--repeat", options.repeat, "runs, of which the fastest is shown")->check(CLI::Range(1u, 100u));
   command->add_flag("--plain", options.run.plain, "plain requests and frees instead of stream-ordered ones");
+  command->add_flag("--threaded", options.threaded,
+                    "a second thread sleeps, as in every CUDA program: alone, glibc's locks are cheaper");
   command->add_flag("--json", options.json, "JSON instead of a table");
   command->add_flag("--smoke", options.smoke, "small and quick: does it run, is steady state quiet?");
   command->add_flag("!--no-system-calls", options.system_calls, "do not trace a child to count system calls");

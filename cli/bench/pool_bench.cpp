@@ -36,13 +36,16 @@ class Load {
     if (!run.plain) line_ = tape_.line_of(16, false);
     for (std::uint32_t i = 0; i < run.live; ++i) addresses_.push_back(tape_.allocate({size(), line_}).address);
     std::uint64_t held = 0;
-    for (unsigned round = 0; round < kLongestWarmUp && (round < 2 || held != tape_.stats().reserved.current()); ++round) {
+    for (unsigned round = 0; round < kLongestWarmUp && (round < 2 || held != tape_.stats().reserved.current());
+         ++round) {
       held = tape_.stats().reserved.current();
       for (std::uint32_t i = 0; i < std::max(run.live, run.pairs / 4); ++i) replace(pick());
     }
   }
 
-  Pair pick() { return {static_cast<std::uint32_t>(random_() % addresses_.size()), static_cast<std::uint32_t>(size())}; }
+  Pair pick() {
+    return {static_cast<std::uint32_t>(random_() % addresses_.size()), static_cast<std::uint32_t>(size())};
+  }
 
   void replace(Pair pair) {
     tape_.free(addresses_[pair.block], line_);

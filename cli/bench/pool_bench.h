@@ -1,6 +1,6 @@
-// One run of the pool benchmark: a tape over books instead of memory, `live` blocks of 0.5 to 100 kB, and pairs of one free and one
-// allocation in random order. The pool is warmed up until it has stopped growing; then every pair is timed by itself.
-// Single-threaded: no lock is contended. Deterministic for a seed, but for the times.
+// One run of the pool benchmark: a tape over books instead of memory, `live` blocks of 0.5 to 100 kB, and pairs of one
+// free and one allocation in random order. The pool is warmed up until it has stopped growing; then every pair is timed
+// by itself. Single-threaded: no lock is contended. Deterministic for a seed, but for the times.
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,11 @@
 #include "cli/bench/system_calls.h"
 
-#include <csignal>
-#include <cstdint>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <csignal>
+#include <cstdint>
 
 namespace gpupool::bench {
 namespace {
@@ -15,12 +15,14 @@ constexpr long kMark = 0x6770;
 
 // Lets the child run to its next entry into or exit from the kernel; false when it has ended.
 bool run_to_next_stop(pid_t child, int& status) {
-  return ptrace(PTRACE_SYSCALL, child, nullptr, nullptr) == 0 && waitpid(child, &status, 0) == child && WIFSTOPPED(status);
+  return ptrace(PTRACE_SYSCALL, child, nullptr, nullptr) == 0 && waitpid(child, &status, 0) == child &&
+         WIFSTOPPED(status);
 }
 
 bool is_mark(pid_t child) {
   __ptrace_syscall_info info{};
-  if (ptrace(PTRACE_GET_SYSCALL_INFO, child, sizeof info, &info) <= 0 || info.op != PTRACE_SYSCALL_INFO_ENTRY) return false;
+  if (ptrace(PTRACE_GET_SYSCALL_INFO, child, sizeof info, &info) <= 0 || info.op != PTRACE_SYSCALL_INFO_ENTRY)
+    return false;
   return info.entry.nr == SYS_close && static_cast<long>(info.entry.args[0]) == -kMark;
 }
 

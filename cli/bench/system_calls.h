@@ -1,4 +1,5 @@
-// Counts the system calls of a stretch of code: it runs once more in a child process that is traced from mark to mark. Linux only.
+// Counts the system calls of a stretch of code: it runs once more in a child process that is traced from mark to mark.
+// Linux only.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,8 @@ Clock calibrate() {
   while (Steady::now() - begin < std::chrono::milliseconds(50)) {
   }
   const std::uint64_t last = ticks();
-  clock.ns_per_tick = std::chrono::duration<double, std::nano>(Steady::now() - begin).count() / static_cast<double>(last - first);
+  clock.ns_per_tick =
+      std::chrono::duration<double, std::nano>(Steady::now() - begin).count() / static_cast<double>(last - first);
   std::vector<std::uint64_t> empty(10001);
   for (std::uint64_t& e : empty) {
     const std::uint64_t before = ticks();
