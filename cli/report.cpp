@@ -20,7 +20,11 @@ std::string percent(double share) {
 
 std::string shown(std::string_view unit, std::uint64_t value) {
   if (unit == "bytes") return readable(value);
-  if (unit == "ns") return std::to_string(value / 1'000'000) + " ms";
+  if (unit == "ns") {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.1f ms", double(value) / 1e6);
+    return text;
+  }
   return std::to_string(value);
 }
 

@@ -1,0 +1,117 @@
+// `gpupool doctor`: each finding on what causes it, and what it makes of files that lie about themselves.
+#include <sys/stat.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "cli/doctor/elf.h"
+#include "cli/doctor/finding.h"
+#include "cli/doctor/probe.h"
+#include "tests/catch.h"
+#include "tests/cli/run.h"
+
+using namespace gpupool::tests;
+using namespace gpupool::cli;
+using nlohmann::json;
+
+namespace {
+
+Finding program(const std::string& path) {
+  Findings findings;
+  check_program(findings, path);
+  REQUIRE(findings.size() == 1);
+  return findings.front();
+}
+
+std::string executable(const Folder& folder, const std::string& name, std::string_view content) {
+  const std::string path = folder.file(name, content);
+  chmod(path.c_str(), 0755);
+  return path;
+}
+
+json doctor(const Variables& variables, std::vector<std::string> words = {}) {
+  words.insert(words.begin(), {"doctor", "--json"});
+  return json::parse(gpupool(words, variables).out);
+}
+
+bool has(const json& shown, const std::string& level, const std::string& what, const std::string& part) {
+  for (const json& finding : shown["findings"]) {
+    if (finding["level"] == level && finding["what"] == what && contains(finding["says"].get<std::string>(), part)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("programs: dynamic, static, foreign, privileged, scripts") {
+  const Folder folder;
+  std::string self = read_text(GPUPOOL_TEST_COMMAND);
+  CHECK(program(GPUPOOL_TEST_COMMAND).level == Level::ok);
+  CHECK(program("sh").level == Level::ok);
+  CHECK(program("no-such-program").level == Level::broken);
+  CHECK(contains(program(executable(folder, "script", "#!/usr/bin/env -S sh -e\n")).says, "script, run by /"));
+  CHECK(contains(program(executable(folder, "lost", "#!/no/such/interpreter\n")).says, "interpreter"));
+  CHECK(program(executable(folder, "text", "hello")).level == Level::warning);
+
+  std::string foreign = self.substr(0, 4096);
+  foreign[18] = '\x03';  // e_machine
+  CHECK(contains(program(executable(folder, "foreign", foreign)).says, "another processor"));
+
+  const std::string privileged = executable(folder, "privileged", self);
+  chmod(privileged.c_str(), 04755);
+  CHECK(contains(program(privileged).says, "more rights"));
+}
+
+TEST_CASE("a damaged executable gives fewer facts, never a crash") {
+  const Folder folder;
+  const std::string whole = read_text(GPUPOOL_TEST_FRONT);
+  for (unsigned seed = 0; seed < 100; ++seed) {
+    std::mt19937 random(seed);
+    std::string damaged = whole;
+    for (int i = 0; i < 20; ++i) damaged[4 + random() % 1000] = static_cast<char>(random());
+    if (seed % 3 == 0) damaged.resize(random() % damaged.size());
+    elf_facts(folder.file("damaged", damaged));
+    script_interpreter(folder.file("damaged", "#!" + damaged.substr(0, 64)));
+  }
+  SUCCEED();
+}
+
+TEST_CASE("libraries that cannot be loaded are told with the loader's words") {
+  const Folder folder;
+  CHECK(probe_library(GPUPOOL_TEST_FRONT, nullptr).loaded);
+  const Probe bad = probe_library(folder.file("bad.so", "no library"), nullptr);
+  CHECK_FALSE(bad.loaded);
+  CHECK(contains(bad.says, "bad.so"));
+}
+
+TEST_CASE("without a driver it says so, and the rest is looked at all the same") {
+  const json shown = doctor({});
+  CHECK(shown["status"] == "broken");
+  CHECK(has(shown, "broken", "driver", "libcuda.so.1"));
+  CHECK(has(shown, "ok", "front", GPUPOOL_TEST_FRONT));
+  CHECK(has(shown, "ok", "core", "libgpupool_core.so"));
+  CHECK(has(shown, "ok", "preload", "not set"));
+  CHECK(has(shown, "ok", "configuration", "valid"));
+  CHECK(has(shown, "note", "switches", "PyTorch keeps a cache"));
+  CHECK(gpupool({"doctor"}).status == 4);
+}
+
+TEST_CASE("the shell's own settings are judged") {
+  CHECK(has(doctor({{"LD_PRELOAD", GPUPOOL_TEST_FRONT}}), "ok", "preload", "is in effect"));
+  CHECK(has(doctor({{"LD_PRELOAD", "/nowhere/libgpupool.so"}}), "broken", "preload", "has not loaded it"));
+  CHECK(has(doctor({{"LD_PRELOAD", "/nowhere/x.so"}}), "warning", "preload", "/nowhere/x.so, which is not there"));
+  CHECK(has(doctor({{"GPUPOOL_DISABLE", "1"}}), "broken", "preload", "switches gpupool off"));
+  CHECK(has(doctor({{"GPUPOOL_POOL_SIEZ", "1GiB"}}), "warning", "configuration", "did you mean GPUPOOL_POOL_SIZE?"));
+  CHECK(has(doctor({{"PYTORCH_ALLOC_CONF", "expandable_segments:True"}}), "warning", "switches", "keeps a cache of its own"));
+  CHECK(has(doctor({{"TF_GPU_ALLOCATOR", "cuda_malloc_async"}}), "ok", "switches", "TensorFlow"));
+  CHECK(has(doctor({{"GPUPOOL_PROCESSES_EXCLUDE", "sh*,dash"}}, {"--", "sh"}), "warning", "program", "is excluded"));
+}
+
+#ifdef GPUPOOL_TEST_DRIVER
+TEST_CASE("with a driver all is well") {
+  const Outcome shown = gpupool({"doctor", "--", "sh"}, {{"LD_LIBRARY_PATH", GPUPOOL_TEST_DRIVER}});
+  CAPTURE(shown.out);
+  CHECK(shown.status == 0);
+  CHECK(contains(shown.out, "ok       driver         CUDA "));
+}
+#endif

@@ -1,0 +1,68 @@
+// `gpupool report`: golden texts of one process and of many ranks, sums and spreads, and files that are no reports.
+#include <nlohmann/json.hpp>
+
+#include "tests/catch.h"
+#include "tests/cli/run.h"
+
+using namespace gpupool::tests;
+using nlohmann::json;
+
+namespace {
+
+std::string sample(int rank) { return source_path("tests/cli/golden/rank" + std::to_string(rank) + ".json"); }
+
+std::string fault(const std::string& content) {
+  const Folder folder;
+  const Outcome outcome = gpupool({"report", folder.file("r.json", content)});
+  CHECK(outcome.status == 3);
+  CHECK(outcome.out.empty());
+  return outcome.err;
+}
+
+}  // namespace
+
+TEST_CASE("one process: its rows, with what happened and nothing else") {
+  const std::string text = gpupool({"report", sample(0)}).out;
+  CHECK(text.starts_with("process 100  /usr/bin/python3  rank 0 on node1  best_fit  60000 ms\n"));
+  for (const char* line : {"\ndevice 0  Example GPU  GPU-0000\n", "\n  reserved.peak           8 GiB ", "\n  live.peak               4 GiB ", "\n  pool_ns                 1.2 ms ",
+                           "\n  coverage                99.9% ", "\n  next time: pool.size=5 GiB: peak need 4.2 GiB and 15% to spare\n",
+                           "\n  past the pool: cuArray3DCreate_v2, 3 calls, 953.6 MiB, 1 out of memory\n"}) {
+    CAPTURE(line);
+    CHECK(contains(text, line));
+  }
+  CHECK_FALSE(contains(text, "\n  trims "));
+}
+
+TEST_CASE("many ranks: as they were") {
+  CHECK(gpupool({"report", sample(0), sample(1), sample(2)}).out == read_text(source_path("tests/cli/golden/report-ranks.txt")));
+}
+
+TEST_CASE("ranks in numbers: worst, spread, sum of each card") {
+  const json all = json::parse(gpupool({"report", sample(0), sample(1), sample(2), "--json"}).out);
+  REQUIRE(all["pools"].size() == 3);
+  CHECK(all["pools"][1]["rank"] == "1");
+  CHECK(all["summary"]["live.peak"]["most"] == 6442450944.0);
+  CHECK(all["summary"]["live.peak"]["spread"] == 2147483648.0);
+  CHECK(all["summary"]["live.peak"]["worst_file"] == sample(1));
+  REQUIRE(all["cards"].size() == 1);
+  CHECK(all["cards"][0]["processes"] == 2);
+  CHECK(all["cards"][0]["live.peak"] == 10737418240);
+  CHECK_FALSE(all["pools"][2].contains("device"));  // a process that the driver served
+}
+
+TEST_CASE("what is no report is named") {
+  CHECK(contains(fault(""), "r.json: parse error at line 1, column 1"));
+  CHECK(contains(fault("{\"gpupool_report\": 1, "), "parse error"));
+  CHECK(contains(fault("[]"), "is no report of gpupool"));
+  CHECK(contains(fault("{\"a\": 1}"), "is no report of gpupool"));
+  CHECK(contains(fault(R"({"gpupool_report": 99, "process": {}})"), "is a report of version 99; this command reads version 1"));
+  CHECK(contains(fault(R"({"gpupool_report": 1})"), "process is missing"));
+  CHECK(contains(fault(R"({"gpupool_report": 1, "process": 3})"), "process is no object"));
+  CHECK(contains(fault(R"({"gpupool_report": 1, "process": {"pid": "x"}})"), "process.pid is not a count"));
+  CHECK(contains(fault(R"({"gpupool_report": 1, "process": {}, "pools": [{}, {"live.peak": -1}]})"), "pools[1].live.peak is not a count"));
+  CHECK(contains(fault(std::string(100'000, '[')), "parse error"));
+  const Outcome missing = gpupool({"report", "/nonexistent.json"});
+  CHECK(missing.status == 3);
+  CHECK(missing.err == "gpupool: report: error: /nonexistent.json: No such file or directory\n");
+  CHECK(contains(gpupool({"report", "/"}).err, "/: Is a directory"));
+}
