@@ -53,6 +53,9 @@ RecordResult CudaFence::record(StreamRef line, EventId event) {
 }
 
 bool CudaFence::wait(StreamRef line, EventId event) {
+#ifdef GPUPOOL_TEST_NO_FENCES  // tests/gpu compiles this file once more, to show what reuse without waits does
+  return true;
+#endif
   const CUresult result = line == kWholeContext ? wait_whole_context(event) : wait_stream(stream_of(line), event);
   if (result != CUDA_SUCCESS && !is_capture_refusal(result)) note(result);
   return result == CUDA_SUCCESS;

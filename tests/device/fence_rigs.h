@@ -27,16 +27,20 @@ class HeldWork {
     words_ = static_cast<cuuint32_t*>(memory);
     std::fill_n(words_, kWords, 0u);
     REQUIRE(driver().api.cuMemAlloc_v2(&scratch_, 512) == CUDA_SUCCESS);
+    submit(nullptr);  // the first of its kind may load code, which waits for the context: not while anything is held
+    REQUIRE(driver().api.cuCtxSynchronize() == CUDA_SUCCESS);
   }
-  /// Everything is released and finished, so that no test leaves work to the next. Memory and streams stay: few and
-  /// small.
+  /// Everything is released and finished, and the streams made here are gone, so that no test leaves work or a queue in
+  /// use to the next. Memory stays: it is little.
   ~HeldWork() {
     while (!held_.empty()) release(held_.begin()->first);
     driver().api.cuCtxSynchronize();
+    for (CUstream stream : streams_) driver().cuStreamDestroy_v2(stream);
   }
   HeldWork(const HeldWork&) = delete;
   HeldWork& operator=(const HeldWork&) = delete;
 
+  CUstream make_stream() { return streams_.emplace_back(test::make_stream()); }
   void hold(CUstream stream) {
     REQUIRE(used_ < kWords);
     cuuint32_t* word = words_ + used_++;
@@ -51,7 +55,7 @@ class HeldWork {
   }
   void submit(CUstream stream) { REQUIRE(driver().cuMemsetD32Async(scratch_, 1, 1, stream) == CUDA_SUCCESS); }
   /// Long enough to call it a hang; a stream that may run finishes in microseconds.
-  bool finishes(CUstream stream) { return poll(stream, 10'000) == CUDA_SUCCESS; }
+  bool finishes(CUstream stream) { return poll(stream, 3000) == CUDA_SUCCESS; }
   bool stays_pending(CUstream stream) { return poll(stream, 30) == CUDA_ERROR_NOT_READY; }
 
  private:
@@ -70,6 +74,7 @@ class HeldWork {
   std::size_t used_ = 0;
   CUdeviceptr scratch_ = 0;
   std::map<CUstream, cuuint32_t*> held_;
+  std::vector<CUstream> streams_;
 };
 
 inline StreamRef ref(CUstream stream) { return reinterpret_cast<StreamRef>(stream); }
@@ -85,7 +90,7 @@ class CudaRig {
   Captures& captures() { return captures_; }
   HeldWork& work() { return work_; }
 
-  StreamRef make_stream() { return ref(test::make_stream()); }
+  StreamRef make_stream() { return ref(work_.make_stream()); }
   void hold(StreamRef stream) { work_.hold(handle(stream)); }
   void release(StreamRef stream) { work_.release(handle(stream)); }
   void submit(StreamRef stream) { work_.submit(handle(stream)); }

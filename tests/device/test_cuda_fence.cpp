@@ -10,13 +10,14 @@
 namespace gpupool::test {
 namespace {
 
-/// A second context on the device, with work in it that can be held. Not current.
+/// A second context on the device, with work in it that can be held. Not current. Making and destroying one may wait
+/// for the device: not while other work is held.
 class SecondContext {
  public:
   SecondContext() {
     REQUIRE(driver().cuCtxCreate_v2(&context_, 0, driver().device) == CUDA_SUCCESS);
-    stream_ = test::make_stream();
     work_ = std::make_unique<HeldWork>();
+    stream_ = work_->make_stream();
     CUcontext popped = nullptr;
     REQUIRE(driver().api.cuCtxPopCurrent_v2(&popped) == CUDA_SUCCESS);
   }
@@ -120,30 +121,33 @@ TEST_CASE("a stream of another context is recorded there, and an older record el
   CHECK(rig.finishes(own));
   CHECK(rig.fence().query(event) == Progress::kDone);
   CHECK(rig.stays_pending(busy));
+  rig.release(busy);
   CHECK(rig.fence().take_error() == 0);
 }
 
 TEST_CASE("a context that has left is neither asked nor waited for", "[cuda_fence]") {
   CudaRig rig;
+  auto first = std::make_unique<SecondContext>();
+  auto second = std::make_unique<SecondContext>();
   const EventId event = rig.fence().make_event();
   const StreamRef busy = rig.make_stream();
   rig.hold(busy);
   REQUIRE(rig.fence().record(kWholeContext, event) == RecordResult::kRecorded);
-  {
-    SecondContext first;
-    SecondContext second;
-    REQUIRE(rig.fence().add_context(first.context()));
-    REQUIRE(rig.fence().add_context(second.context()));
-    second.work().hold(second.stream());
-    REQUIRE(rig.fence().record(ref(second.stream()), event) == RecordResult::kRecorded);
-    rig.fence().remove_context(first.context());
-    CHECK(rig.fence().query(event) == Progress::kPending);
-    second.work().release(second.stream());
-    REQUIRE(second.work().finishes(second.stream()));
-    rig.fence().remove_context(second.context());
-  }
+  REQUIRE(rig.fence().add_context(first->context()));
+  REQUIRE(rig.fence().add_context(second->context()));
+  second->work().hold(second->stream());
+  REQUIRE(rig.fence().record(ref(second->stream()), event) == RecordResult::kRecorded);
+  rig.fence().remove_context(first->context());
+  CHECK(rig.fence().query(event) == Progress::kPending);
+  second->work().release(second->stream());
+  REQUIRE(second->work().finishes(second->stream()));
+  rig.fence().remove_context(second->context());
   CHECK(rig.fence().query(event) == Progress::kDone);
   CHECK(rig.stays_pending(busy));
+  rig.release(busy);
+  first.reset();
+  second.reset();
+  CHECK(rig.fence().query(event) == Progress::kDone);
   CHECK(rig.fence().record(kWholeContext, event) == RecordResult::kRecorded);
   CHECK(rig.fence().wait(kWholeContext, event));
   CHECK(rig.fence().take_error() == 0);
