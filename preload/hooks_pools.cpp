@@ -15,7 +15,7 @@ PoolHandle key(CUmemoryPool handle) { return reinterpret_cast<PoolHandle>(handle
 MemoryPool* adopt_default(CUdevice device, CUmemoryPool handle) {
   CUmemoryPool default_pool = nullptr;
   if (real::cuDeviceGetDefaultMemPool(&default_pool, device) != CUDA_SUCCESS || default_pool != handle) return nullptr;
-  return process().pools.adopt(key(handle), device, 0);
+  return process().pools.adopt(key(handle), device, PoolOrigin::kDevice, 0);
 }
 
 // Device-located, pinned and not to be shared: what the tape can stand in for.
@@ -76,7 +76,7 @@ CUresult cuMemPoolCreate(CUmemoryPool* handle, const CUmemPoolProps* props) {
   if (guard.nested()) return ask();
   const CUresult result = watched(guard, kRow_cuMemPoolCreate, 0, ask);
   if (result == CUDA_SUCCESS && serveable(*props))
-    process().pools.adopt(key(*handle), props->location.id, props->maxSize);
+    process().pools.adopt(key(*handle), props->location.id, PoolOrigin::kProgram, props->maxSize);
   return result;
 }
 

@@ -88,13 +88,19 @@ CUresult destroy_context(CUcontext context, Ask ask) {
   return result;
 }
 
+void primary_gone(CUcontext context, CUdevice device) {
+  if (!context) return;  // it had no pool, or is still there
+  process().pools.device_reset(device);
+  captures_over(process().captures.context_ended(context));
+}
+
 template <class Ask>
 CUresult reset_primary(CUdevice device, Ask ask) {
   const Guard guard;
   if (guard.nested()) return ask();
   const CUcontext context = process().registry.primary_ending(device);
   const CUresult result = ask();
-  if (context) captures_over(process().captures.context_ended(context));
+  primary_gone(context, device);
   return result;
 }
 
@@ -103,8 +109,7 @@ CUresult release_primary(CUdevice device, Ask ask) {
   const Guard guard;
   if (guard.nested()) return ask();
   const CUresult result = ask();
-  const CUcontext context = process().registry.primary_released(device);
-  if (context) captures_over(process().captures.context_ended(context));
+  primary_gone(process().registry.primary_released(device), device);
   return result;
 }
 

@@ -45,7 +45,16 @@ std::uint64_t MemoryPool::reserved() {
 
 void MemoryPool::trim(std::uint64_t keep) { shrink_to(std::min(keep, reserved_.load(std::memory_order_relaxed))); }
 
-MemoryPool* MemoryPools::adopt(PoolHandle handle, int device, std::uint64_t limit) {
+void MemoryPool::device_reset() {
+  used_.store(0, std::memory_order_relaxed);
+  if (origin_ == PoolOrigin::kProgram) return;
+  threshold_.store(0, std::memory_order_relaxed);
+  may_wait_.store(true, std::memory_order_relaxed);
+  reset_used_high();
+  reset_reserved_high();
+}
+
+MemoryPool* MemoryPools::adopt(PoolHandle handle, int device, PoolOrigin origin, std::uint64_t limit) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const unsigned count = count_.load(std::memory_order_relaxed);
   for (unsigned tag = 1; tag < count; ++tag) {
@@ -53,7 +62,7 @@ MemoryPool* MemoryPools::adopt(PoolHandle handle, int device, std::uint64_t limi
     if (known->handle() == handle && !known->destroyed()) return known;
   }
   if (count == kMostPools) return nullptr;
-  auto* pool = new (std::nothrow) MemoryPool(handle, device, limit, static_cast<std::uint16_t>(count));
+  auto* pool = new (std::nothrow) MemoryPool(handle, device, origin, limit, static_cast<std::uint16_t>(count));
   if (!pool) return nullptr;
   pools_[count].store(pool, std::memory_order_release);
   count_.store(count + 1, std::memory_order_release);
@@ -71,6 +80,14 @@ MemoryPool* MemoryPools::find(PoolHandle handle) {
 
 void MemoryPools::destroy(MemoryPool& pool) {
   pool.destroy();
+  forget_current();
+}
+
+void MemoryPools::device_reset(int device) {
+  for (unsigned tag = count_.load(std::memory_order_acquire); tag-- > 1;) {
+    MemoryPool* pool = of_tag(static_cast<std::uint16_t>(tag));
+    if (pool->device() == device) pool->device_reset();
+  }
   forget_current();
 }
 

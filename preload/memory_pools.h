@@ -17,11 +17,14 @@ constexpr std::uint64_t kPoolStep = std::uint64_t{32} << 20;
 
 using PoolHandle = std::uint64_t;
 
+/// Whose a pool is: the device's default one, or made by the program.
+enum class PoolOrigin : std::uint8_t { kDevice, kProgram };
+
 class MemoryPool {
  public:
   /// `limit` is CUmemPoolProps::maxSize, 0 for none.
-  MemoryPool(PoolHandle handle, int device, std::uint64_t limit, std::uint16_t tag)
-      : handle_(handle), device_(device), limit_(limit), tag_(tag) {}
+  MemoryPool(PoolHandle handle, int device, PoolOrigin origin, std::uint64_t limit, std::uint16_t tag)
+      : handle_(handle), device_(device), origin_(origin), limit_(limit), tag_(tag) {}
 
   PoolHandle handle() const { return handle_; }
   int device() const { return device_; }
@@ -49,11 +52,15 @@ class MemoryPool {
   void restore() { destroyed_.store(false, std::memory_order_release); }
   bool destroyed() const { return destroyed_.load(std::memory_order_acquire); }
 
+  /// The device was reset: the blocks are gone, and the device's own pool is as new.
+  void device_reset();
+
  private:
   void shrink_to(std::uint64_t floor);
 
   const PoolHandle handle_;
   const int device_;
+  const PoolOrigin origin_;
   const std::uint64_t limit_;
   const std::uint16_t tag_;
   std::atomic<std::uint64_t> used_{0};
@@ -73,12 +80,13 @@ class MemoryPools {
 
   /// A pool whose requests the tapes shall serve. Null when there are too many: it then passes through. Never freed,
   /// because blocks that outlive a destroyed pool still count back to it.
-  MemoryPool* adopt(PoolHandle handle, int device, std::uint64_t limit);
+  MemoryPool* adopt(PoolHandle handle, int device, PoolOrigin origin, std::uint64_t limit);
   /// Null for a pool that is not ours (exportable, imported, managed, host) or destroyed.
   MemoryPool* find(PoolHandle handle);
   /// Null for kPlain.
   MemoryPool* of_tag(std::uint16_t tag) { return pools_[tag].load(std::memory_order_acquire); }
   void destroy(MemoryPool& pool);
+  void device_reset(int device);
 
   /// The pool that requests without one use on a device. Unknown until set, and again after forget_current().
   enum class Current : std::uint8_t { kUnknown, kOurs, kForeign };

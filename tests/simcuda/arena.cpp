@@ -11,7 +11,7 @@ namespace gpupool::sim {
 namespace {
 
 constexpr uint64_t kLarge = uint64_t{1} << 20;  // from here on an allocation owns its pieces
-constexpr uint64_t kAddressesPerCard = 64;      // fragmentation of addresses is not what is tested here
+constexpr uint64_t kAddressesPerCard = 16;      // fragmentation of addresses is not what is tested here
 
 }  // namespace
 

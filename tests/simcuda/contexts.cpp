@@ -7,8 +7,8 @@
 
 namespace gpupool::sim {
 
-std::vector<Context*>& context_stack() {
-  thread_local std::vector<Context*> stack;
+ContextStack& context_stack() {
+  static thread_local ContextStack stack;
   return stack;
 }
 

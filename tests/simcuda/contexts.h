@@ -1,14 +1,33 @@
 // Life of contexts, and each thread's stack of them. Guarded by the big lock (the stacks belong to their threads).
 #pragma once
 
-#include <vector>
+#include <array>
+#include <cstddef>
+#include <cstdlib>
 
 #include "tests/simcuda/state.h"
 
 namespace gpupool::sim {
 
-// The calling thread's stack; the last one is current. May hold contexts that are gone.
-std::vector<Context*>& context_stack();
+// A thread's contexts; the last one is current. May hold contexts that are gone. Needs no destructor: a program may
+// call the driver after its thread's objects are gone, from its own static destructors.
+class ContextStack {
+ public:
+  bool empty() const { return size_ == 0; }
+  Context* back() const { return entries_[size_ - 1]; }
+  void push_back(Context* context) {
+    if (size_ == entries_.size()) std::abort();
+    entries_[size_++] = context;
+  }
+  void pop_back() { --size_; }
+
+ private:
+  std::array<Context*, 128> entries_{};
+  std::size_t size_ = 0;
+};
+
+// The calling thread's.
+ContextStack& context_stack();
 
 Context* make_context(Device& device, unsigned flags);
 // Gives a primary or new context its default streams.

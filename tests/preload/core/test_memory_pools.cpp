@@ -12,7 +12,7 @@ constexpr std::uint64_t kMiB = 1 << 20;
 }  // namespace
 
 TEST_CASE("used counts requested bytes, reserved counts steps and follows the threshold") {
-  MemoryPool pool(1, 0, 0, 1);
+  MemoryPool pool(1, 0, PoolOrigin::kProgram, 0, 1);
   CHECK(pool.take(1000));
   CHECK(pool.reserved() == 32 * kMiB);
   CHECK(pool.take(40 * kMiB));
@@ -38,7 +38,7 @@ TEST_CASE("used counts requested bytes, reserved counts steps and follows the th
 }
 
 TEST_CASE("a pool's own limit refuses without counting") {
-  MemoryPool pool(1, 0, 32 * kMiB, 1);
+  MemoryPool pool(1, 0, PoolOrigin::kProgram, 32 * kMiB, 1);
   CHECK(pool.take(32 * kMiB));
   CHECK_FALSE(pool.take(1));
   CHECK(pool.used() == 32 * kMiB);
@@ -46,13 +46,13 @@ TEST_CASE("a pool's own limit refuses without counting") {
 
 TEST_CASE("a handle names the pool that lives now; blocks of a destroyed one still find theirs") {
   auto pools = std::make_unique<MemoryPools>();
-  MemoryPool* first = pools->adopt(77, 0, 0);
+  MemoryPool* first = pools->adopt(77, 0, PoolOrigin::kProgram, 0);
   REQUIRE(first);
-  CHECK(pools->adopt(77, 0, 0) == first);
+  CHECK(pools->adopt(77, 0, PoolOrigin::kProgram, 0) == first);
   CHECK(pools->find(77) == first);
   pools->destroy(*first);
   CHECK(pools->find(77) == nullptr);
-  MemoryPool* second = pools->adopt(77, 0, 0);
+  MemoryPool* second = pools->adopt(77, 0, PoolOrigin::kProgram, 0);
   CHECK(second != first);
   CHECK(pools->find(77) == second);
   CHECK(pools->of_tag(first->tag()) == first);
@@ -63,7 +63,7 @@ TEST_CASE("the current pool of a device is unknown until set, and again when poo
   auto pools = std::make_unique<MemoryPools>();
   MemoryPool* found = nullptr;
   CHECK(pools->current(0, found) == MemoryPools::Current::kUnknown);
-  MemoryPool* pool = pools->adopt(5, 0, 0);
+  MemoryPool* pool = pools->adopt(5, 0, PoolOrigin::kProgram, 0);
   pools->set_current(0, pool);
   CHECK(pools->current(0, found) == MemoryPools::Current::kOurs);
   CHECK(found == pool);
@@ -71,4 +71,23 @@ TEST_CASE("the current pool of a device is unknown until set, and again when poo
   CHECK(pools->current(0, found) == MemoryPools::Current::kForeign);
   pools->forget_current();
   CHECK(pools->current(0, found) == MemoryPools::Current::kUnknown);
+}
+
+TEST_CASE("a reset of the device takes the blocks of its pools; its own pool is as new") {
+  const auto pools = std::make_unique<MemoryPools>();
+  MemoryPool* own = pools->adopt(1, 0, PoolOrigin::kDevice, 0);
+  MemoryPool* made = pools->adopt(2, 0, PoolOrigin::kProgram, 0);
+  MemoryPool* elsewhere = pools->adopt(3, 1, PoolOrigin::kDevice, 0);
+  for (MemoryPool* pool : {own, made, elsewhere}) CHECK(pool->take(1000));
+  own->set_release_threshold(64 * kMiB);
+  own->set_may_wait(false);
+  pools->device_reset(0);
+  CHECK(own->used() == 0);
+  CHECK(own->used_high() == 0);
+  CHECK(own->reserved() == 0);
+  CHECK(own->reserved_high() == 0);
+  CHECK(own->may_wait());
+  CHECK(made->used() == 0);
+  CHECK(made->used_high() == 1000);
+  CHECK(elsewhere->used() == 1000);
 }
