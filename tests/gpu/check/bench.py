@@ -167,18 +167,16 @@ class Bench:
                                        text=True, errors="replace", start_new_session=True, **options)
         except OSError as error:
             return Outcome(127, "", str(error), 0.0, [])
-        timed_out = False
-        try:
-            out, err = process.communicate(timeout=timeout)
-        except subprocess.TimeoutExpired:
-            timed_out = True
-            os.killpg(process.pid, signal.SIGABRT)
+        out, err, status = "", "", f"none after {timeout} s"
+        for next_signal, patience in ((None, timeout), (signal.SIGABRT, 5), (signal.SIGKILL, 10)):
             try:
-                out, err = process.communicate(timeout=5)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                out, err = process.communicate()
-        status = f"none after {timeout} s" if timed_out else process.returncode
+                if next_signal:
+                    os.killpg(process.pid, next_signal)
+                out, err = process.communicate(timeout=patience)
+                status = status if next_signal else process.returncode
+                break
+            except (subprocess.TimeoutExpired, ProcessLookupError):
+                continue
         seconds = time.monotonic() - start
         shown = " ".join(word if len(word) < 200 else word[:200] + "..." for word in command)
         self.log.write(f"$ {shown}\n# status {status}, {seconds:.1f} s\n{out[-4000:]}{err[-4000:]}\n")

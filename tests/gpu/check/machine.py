@@ -44,6 +44,6 @@ def machine(bench):
         "driver": driver or "unknown",
         "toolkit": compiler.splitlines()[-1] if compiler else "none",
         "processor": f"{processor()}, {os.cpu_count()} cores seen",
-        "system": f"{platform.freedesktop_os_release().get('PRETTY_NAME', '')}, Linux {platform.release()}",
+        "system": platform.freedesktop_os_release().get("PRETTY_NAME", platform.system()),
         "python": f"{platform.python_version()}; " + ", ".join(versions()),
     }

@@ -1,9 +1,13 @@
 """The results of a run as a section of a page: newest first, below the page's marker line."""
 import json
+import re
 
 from .result import markdown
 
 MARKER = "<!-- runs, newest first -->"
+
+# Folders that only the machine of the run has, before a path of ours or of the work folder.
+OWN_PLACES = re.compile(r"(?<![\w.])/[\w./-]*?/(?=(?:tests|device|pool|preload|config|scripts|build)/)|/\S*/gpu-check-\w+/")
 
 
 def section(results):
@@ -18,7 +22,7 @@ def section(results):
         lines += ["\n".join(markdown(table) for table in check["tables"])]
         lines += [f"- Failed: {' '.join(text.split())[:400]}" for text in check["failures"]]
         lines += [f"- {note}" for note in check["notes"]]
-    text = "\n".join(lines)
+    text = OWN_PLACES.sub("", "\n".join(lines))
     while "\n\n\n" in text:
         text = text.replace("\n\n\n", "\n\n")
     return text.rstrip() + "\n"
