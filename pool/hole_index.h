@@ -50,7 +50,7 @@ class HoleIndex {
   const char* validate() const;
 
  private:
-  using Places = OrderedMap<std::uint32_t, Nothing, 32>;
+  using Places = OrderedMap<std::uint32_t>;
   using SizedPlaces = OrderedMap<std::uint64_t>;
   static constexpr Granules kBins = 2048;  // sizes below this have their own bin
   static constexpr Granules kNowhere = ~Granules{0};

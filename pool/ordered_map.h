@@ -62,10 +62,10 @@ unsigned count_not_above(const Key (&keys)[kWidth], Key key) {
 }  // namespace detail
 
 /// Key: an unsigned integer of which only the lower half is used, so that keys compare alike as signed numbers: that is
-/// what every x86-64 can do for many at once. The greatest signed value is never used (it pads the nodes). kWidth:
-/// entries of a leaf.
-template <class Key, class Value = Nothing, unsigned kWidth = 16>
+/// what every x86-64 can do for many at once. The greatest signed value is never used (it pads the nodes).
+template <class Key, class Value = Nothing>
 class OrderedMap {
+  static constexpr unsigned kWidth = 16;       // of a leaf: its 32-bit keys fill one cache line
   static constexpr unsigned kInnerWidth = 32;  // of the nodes above: few, so mostly cached; wider makes fewer levels
   static constexpr Key kPadding = static_cast<Key>(std::numeric_limits<std::make_signed_t<Key>>::max());
   using Index = std::uint32_t;
