@@ -1,0 +1,201 @@
+// Several devices and contexts, peers, memory for other processes, and what must still fit beside the pool.
+#include <unistd.h>
+
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "tests/preload/core/kernels.h"
+
+namespace {
+
+using program::Kernels;
+
+constexpr std::uint64_t kMiB = 1 << 20;
+
+CUdeviceptr take(std::size_t bytes) {
+  CUdeviceptr block = 0;
+  OK(cuMemAlloc(&block, bytes));
+  return block;
+}
+
+CUdevice device_now() {
+  CUdevice device = -1;
+  OK(cuCtxGetDevice(&device));
+  return device;
+}
+
+CUcontext new_context() {
+  CUcontext context = nullptr;
+#if CUDA_VERSION >= 13000
+  OK(cuCtxCreate(&context, nullptr, 0, 0));
+#else
+  OK(cuCtxCreate(&context, 0, 0));
+#endif
+  return context;
+}
+
+bool primary_is_active(CUdevice device) {
+  unsigned flags = 0;
+  int active = 0;
+  OK(cuDevicePrimaryCtxGetState(device, &flags, &active));
+  return active != 0;
+}
+
+}  // namespace
+
+CASE(owner_by_address) {
+  const CUcontext zero = program::begin(0);
+  const CUdeviceptr block = take(kMiB);
+  const CUcontext one = program::begin(1);
+  OK(cuMemFree(block));
+  EQUAL(device_now(), 1);
+  EQUAL(cuMemFree(block), CUDA_ERROR_INVALID_VALUE);
+  std::vector<CUdeviceptr> grown;
+  for (int i = 0; i < 20; ++i) grown.push_back(take(64 * kMiB));
+  EQUAL(device_now(), 1);
+  OK(cuCtxSetCurrent(zero));
+  for (CUdeviceptr each : grown) OK(cuMemFree(each));
+  EQUAL(device_now(), 0);
+  const CUdeviceptr again = take(kMiB);
+  CUdevice owner = -1;
+  OK(cuPointerGetAttribute(&owner, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, again));
+  EQUAL(owner, 0);
+  OK(cuCtxSetCurrent(one));
+  OK(cuMemFree(again));
+}
+
+// Device 0 is never touched: nothing may make a context there.
+CASE(no_stray_context) {
+  program::begin(1);
+  const CUdeviceptr block = take(kMiB);
+  std::thread([block] {
+    CUcontext context = nullptr;
+    OK(cuDevicePrimaryCtxRetain(&context, 1));
+    OK(cuCtxSetCurrent(context));
+    OK(cuMemFree(block));
+  }).join();
+  HOLDS(!primary_is_active(0));
+}
+
+CASE(peers) {
+  const CUcontext one = program::begin(1);
+  const CUcontext zero = program::begin(0);
+  Kernels kernels;  // its counter lies on device 0
+  const CUdeviceptr early = take(kMiB);
+  OK(cuMemsetD8(early, 1, kMiB));
+  OK(cuCtxSynchronize());
+  OK(cuCtxSetCurrent(one));
+  OK(cuCtxEnablePeerAccess(zero, 0));  // after device 0 has a pool
+  const CUstream stream = program::new_stream();
+  kernels.fill(stream, early, kMiB, 9);
+  kernels.check(stream, early, kMiB, 9);
+  OK(cuStreamSynchronize(stream));
+  OK(cuCtxSetCurrent(zero));
+  const CUdeviceptr later = take(200 * kMiB);  // grown after peer access was enabled
+  OK(cuCtxSetCurrent(one));
+  kernels.fill(stream, later, kMiB, 10);
+  kernels.check(stream, later, kMiB, 10);
+  OK(cuStreamSynchronize(stream));
+  OK(cuCtxSetCurrent(zero));
+  EQUAL(kernels.wrong_bytes(), 0u);
+}
+
+CASE(peers_before_the_pool) {
+  const CUcontext zero = program::begin(0);
+  const CUcontext one = program::begin(1);
+  OK(cuCtxEnablePeerAccess(zero, 0));
+  const CUstream stream = program::new_stream();
+  OK(cuCtxSetCurrent(zero));
+  const CUdeviceptr block = take(kMiB);
+  OK(cuCtxSetCurrent(one));
+  Kernels kernels;
+  kernels.fill(stream, block, kMiB, 3);
+  kernels.check(stream, block, kMiB, 3);
+  OK(cuStreamSynchronize(stream));
+  EQUAL(kernels.wrong_bytes(), 0u);
+}
+
+CASE(context_goes) {
+  const CUcontext primary = program::begin();
+  const CUdeviceptr kept = take(kMiB);
+  OK(cuMemsetD8(kept, 7, kMiB));
+  const CUcontext second = new_context();
+  const CUdeviceptr gone = take(kMiB);
+  CUcontext told = nullptr;
+  OK(cuPointerGetAttribute(&told, CU_POINTER_ATTRIBUTE_CONTEXT, gone));
+  HOLDS(told == second);
+  OK(cuCtxDestroy(second));
+  OK(cuCtxSetCurrent(primary));
+  unsigned char byte = 0;
+  OK(cuMemcpyDtoH(&byte, kept + kMiB - 1, 1));
+  EQUAL(byte, 7);
+  EQUAL(cuMemFree(gone), CUDA_ERROR_INVALID_VALUE);
+  OK(cuMemFree(kept));
+  OK(cuMemFree(take(kMiB)));
+}
+
+// Whatever a block's attribute says of legacy IPC is what happens.
+CASE(legacy_handles) {
+  program::begin();
+  const CUdeviceptr block = take(4 * kMiB);
+  unsigned capable = 2;
+  OK(cuPointerGetAttribute(&capable, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, block));
+  CUipcMemHandle handle;
+  const CUresult result = cuIpcGetMemHandle(&handle, block);
+  if (result != CUDA_SUCCESS) EQUAL(result, CUDA_ERROR_INVALID_VALUE);
+  EQUAL(result == CUDA_SUCCESS, capable == 1);
+  CUdeviceptr ordered = 0;
+  const CUstream stream = program::new_stream();
+  OK(cuMemAllocAsync(&ordered, kMiB, stream));
+  EQUAL(cuIpcGetMemHandle(&handle, ordered), CUDA_ERROR_INVALID_VALUE);
+  OK(cuMemFreeAsync(ordered, stream));
+}
+
+// A block that another process may have mapped is never handed out again.
+CASE(exported_stays) {
+  program::begin();
+  const CUdeviceptr block = take(4 * kMiB);
+  CUipcMemHandle handle;
+  int file = -1;
+  if (cuIpcGetMemHandle(&handle, block) != CUDA_SUCCESS)
+    OK(cuMemGetHandleForAddressRange(&file, block / (2 * kMiB) * (2 * kMiB), 4 * kMiB,
+                                     CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0));
+  OK(cuMemFree(block));
+  for (int i = 0; i < 20; ++i) {
+    const CUdeviceptr next = take(4 * kMiB);
+    HOLDS(next + 4 * kMiB <= block || next >= block + 4 * kMiB);
+  }
+  if (file >= 0) close(file);
+}
+
+// What libraries take beside the pool: pinned memory, an array, a module, a memory pool of their own.
+CASE(beside_the_pool) {
+  program::begin();
+  std::vector<CUdeviceptr> blocks;
+  for (int i = 0; i < 50; ++i) blocks.push_back(take(64 * kMiB));  // of 4 GiB, whose default headroom is 512 MiB
+  void* pinned = nullptr;
+  OK(cuMemAllocHost(&pinned, 16 * kMiB));
+  CUDA_ARRAY3D_DESCRIPTOR description{};
+  description.Width = 4096;
+  description.Height = 4096;
+  description.Format = CU_AD_FORMAT_FLOAT;
+  description.NumChannels = 4;  // 256 MiB
+  CUarray array = nullptr;
+  OK(cuArray3DCreate(&array, &description));
+  CUmodule module = nullptr;
+  OK(cuModuleLoadData(&module, "kernels"));
+  OK(cuArrayDestroy(array));
+  OK(cuMemFreeHost(pinned));
+  for (CUdeviceptr block : blocks) OK(cuMemFree(block));
+}
+
+CASE(visible_devices) {
+  int count = -1;
+  const CUresult result = cuInit(0);
+  std::printf("init %d\n", result);
+  OK(cuDeviceGetCount(&count));
+  std::printf("devices %d\n", count);
+  program::begin();
+  OK(cuMemFree(take(4096)));
+}

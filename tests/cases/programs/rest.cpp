@@ -1,0 +1,154 @@
+// One call of every hooked function that no other program here makes: the answer is the driver's.
+#include <cstring>
+
+#include "tests/preload/core/program.h"
+
+namespace {
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+CUDA_ARRAY3D_DESCRIPTOR array_description() {
+  CUDA_ARRAY3D_DESCRIPTOR description{};
+  description.Width = 64;
+  description.Height = 64;
+  description.Format = CU_AD_FORMAT_FLOAT;
+  description.NumChannels = 1;
+  return description;
+}
+
+}  // namespace
+
+CASE(arrays_and_host_memory) {
+  program::begin();
+  CUDA_ARRAY_DESCRIPTOR flat{};
+  flat.Width = 64;
+  flat.Height = 64;
+  flat.Format = CU_AD_FORMAT_UNSIGNED_INT8;
+  flat.NumChannels = 1;
+  const CUDA_ARRAY3D_DESCRIPTOR volume = array_description();
+  CUarray array = nullptr;
+  OK(cuArrayCreate(&array, &flat));
+  OK(cuArrayDestroy(array));
+  OK(cuArray3DCreate(&array, &volume));
+  OK(cuArrayDestroy(array));
+  CUmipmappedArray levels = nullptr;
+  OK(cuMipmappedArrayCreate(&levels, &volume, 4));
+  OK(cuMipmappedArrayDestroy(levels));
+  EQUAL(cuArrayCreate(&array, nullptr), CUDA_ERROR_INVALID_VALUE);
+  void* pinned = nullptr;
+  OK(cuMemHostAlloc(&pinned, kMiB, 0));
+  OK(cuMemFreeHost(pinned));
+  OK(cuMemAllocHost(&pinned, kMiB));
+  OK(cuMemFreeHost(pinned));
+  CUdeviceptr managed = 0;
+  OK(cuMemAllocManaged(&managed, kMiB, CU_MEM_ATTACH_GLOBAL));
+  OK(cuMemFree(managed));
+}
+
+CASE(modules_and_limits) {
+  program::begin();
+  CUmodule module = nullptr;
+  OK(cuModuleLoadData(&module, "kernels"));
+  OK(cuModuleLoadDataEx(&module, "kernels", 0, nullptr, nullptr));
+  OK(cuModuleLoadFatBinary(&module, "kernels"));
+  OK(cuModuleLoad(&module, "/dev/null"));
+  CUlibrary library = nullptr;
+  OK(cuLibraryLoadData(&library, "kernels", nullptr, nullptr, 0, nullptr, nullptr, 0));
+  OK(cuLibraryLoadFromFile(&library, "/dev/null", nullptr, nullptr, 0, nullptr, nullptr, 0));
+  OK(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 4096));
+  CUstream stream = nullptr;
+  OK(cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, 0));
+  OK(cuStreamDestroy(stream));
+}
+
+CASE(graphs) {
+  program::begin();
+  const CUstream stream = program::new_stream();
+  CUgraph graph = nullptr;
+  OK(cuGraphCreate(&graph, 0));
+  OK(cuStreamBeginCaptureToGraph(stream, graph, nullptr, nullptr, 0, CU_STREAM_CAPTURE_MODE_RELAXED));
+  CUdeviceptr block = 0;
+  OK(cuMemAllocAsync(&block, 4096, stream));
+  OK(cuMemFreeAsync(block, stream));
+  CUgraph same = nullptr;
+  OK(cuStreamEndCapture(stream, &same));
+  HOLDS(same == graph);
+  CUDA_GRAPH_INSTANTIATE_PARAMS params{};
+  CUgraphExec exec = nullptr;
+  OK(cuGraphInstantiateWithParams(&exec, graph, &params));
+  OK(cuGraphExecDestroy(exec));
+  OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  OK(cuGraphLaunch(exec, stream));
+  OK(cuStreamSynchronize(stream));
+  OK(cuGraphExecDestroy(exec));
+  OK(cuGraphDestroy(graph));
+}
+
+// The pool questions by location, and access of another device to a pool's memory.
+CASE(pools_by_location) {
+  program::begin(1);
+  program::begin(0);
+  CUmemoryPool pool = nullptr;
+  CUmemoryPool told = nullptr;
+  OK(cuDeviceGetDefaultMemPool(&pool, 0));
+#if CUDA_VERSION >= 13000
+  CUmemLocation here{CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+  OK(cuMemGetDefaultMemPool(&told, &here, CU_MEM_ALLOCATION_TYPE_PINNED));
+  HOLDS(told == pool);
+  OK(cuMemSetMemPool(&here, CU_MEM_ALLOCATION_TYPE_PINNED, pool));
+  OK(cuMemGetMemPool(&told, &here, CU_MEM_ALLOCATION_TYPE_PINNED));
+  HOLDS(told == pool);
+#endif
+  OK(cuDeviceGetMemPool(&told, 0));
+  HOLDS(told == pool);
+  CUmemAccessDesc both{};
+  both.location = {CU_MEM_LOCATION_TYPE_DEVICE, {1}};
+  both.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  const CUstream stream = program::new_stream();
+  CUdeviceptr block = 0;
+  OK(cuMemAllocAsync(&block, kMiB, stream));
+  OK(cuMemPoolSetAccess(pool, &both, 1));
+  CUmemAccess_flags flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+  OK(cuMemPoolGetAccess(&flags, pool, &both.location));
+  EQUAL(flags, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+  OK(cuMemFreeAsync(block, stream));
+}
+
+// Calls for reserved addresses are refused for a block, and its SYNC_MEMOPS as its memory has it.
+CASE(not_for_blocks) {
+  program::begin();
+  CUdeviceptr block = 0;
+  OK(cuMemAlloc(&block, 4 * kMiB));
+  CUmemAccessDesc none{};
+  none.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+  none.flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+  EQUAL(cuMemSetAccess(block, 2 * kMiB, &none, 1), CUDA_ERROR_INVALID_VALUE);
+  EQUAL(cuMemUnmap(block, 2 * kMiB), CUDA_ERROR_INVALID_VALUE);
+  EQUAL(cuMemAddressFree(block, 4 * kMiB), CUDA_ERROR_INVALID_VALUE);
+  unsigned on = 1;
+  const CUresult result = cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, block);
+  HOLDS(result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_SUPPORTED);  // see docs/compatibility.md
+  OK(cuMemFree(block));
+  EQUAL(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, block), CUDA_ERROR_INVALID_VALUE);
+}
+
+CASE(peers_go) {
+  const CUcontext zero = program::begin(0);
+  CUdeviceptr block = 0;
+  OK(cuMemAlloc(&block, kMiB));
+  program::begin(1);
+  OK(cuCtxEnablePeerAccess(zero, 0));
+  EQUAL(cuCtxEnablePeerAccess(zero, 0), CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+  OK(cuCtxDisablePeerAccess(zero));
+  EQUAL(cuCtxDisablePeerAccess(zero), CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+  OK(cuMemFree(block));
+}
+
+CASE(opened_handles) {
+  program::begin();
+  CUdeviceptr mapped = 0;
+  CUipcMemHandle nothing;
+  std::memset(&nothing, 0, sizeof nothing);
+  EQUAL(cuIpcOpenMemHandle(&mapped, nothing, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS), CUDA_ERROR_INVALID_VALUE);
+  EQUAL(cuIpcCloseMemHandle(0x1000), CUDA_ERROR_INVALID_VALUE);
+}

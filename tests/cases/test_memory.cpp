@@ -1,0 +1,131 @@
+// Memory as programs see it, on each backing and strategy; orders are seen in the data.
+#include <nlohmann/json.hpp>
+
+#include "tests/catch.h"
+#include "tests/preload/core/run.h"
+
+using namespace gpupool::tests;
+using nlohmann::json;
+
+namespace {
+
+const Environment kWays[] = {{},
+                             {{"GPUPOOL_POOL_STRATEGY", "auto_growth"}},
+                             {{"GPUPOOL_POOL_BACKING", "arena"}},
+                             {{"GPUPOOL_POOL_DIRECT_ABOVE", "16MiB"}}};
+
+void passes(const std::string& name, Environment settings = {}) {
+  const Outcome outcome = run_case(name, settings);
+  std::string how;
+  for (const auto& [key, value] : settings) how += key + "=" + value + " ";
+  INFO(name << " " << how << "\n" << outcome.out << outcome.err);
+  CHECK(outcome.status == 0);
+}
+
+void passes_every_way(const std::string& name, const Environment& settings = {}) {
+  for (Environment way : kWays) {
+    way.insert(settings.begin(), settings.end());
+    passes(name, way);
+  }
+}
+
+// What holds here holds natively too.
+void as_natively(const std::string& name) {
+  const Outcome native = run_case(name, {}, Preload::kNone);
+  INFO("natively: " << native.out);
+  CHECK(native.status == 0);
+  passes_every_way(name);
+}
+
+}  // namespace
+
+TEST_CASE("a block is exported where its attribute says so, and nowhere else", "[case-17]") {
+  as_natively("legacy_handles");
+}
+
+TEST_CASE("an exported block is not handed out again", "[case-18]") {
+  passes("exported_stays");
+  passes("exported_stays", {{"GPUPOOL_POOL_STRATEGY", "auto_growth"}});
+}
+
+TEST_CASE("allocations inside a capture work or say that they do not, in every mode", "[case-19]") {
+  passes_every_way("capture_modes");
+}
+
+TEST_CASE("a card that is full while a capture is open loses no memory that is in use", "[case-21]") {
+  passes_every_way("capture_short_of_memory");
+}
+
+TEST_CASE("free memory falls and rises by what is allocated", "[case-22]") {
+  passes("steady_free");
+  passes("steady_free", {{"GPUPOOL_POOL_STRATEGY", "auto_growth"}});
+  passes("steady_free", {{"GPUPOOL_POOL_BACKING", "arena"}});
+}
+
+TEST_CASE("an idle pool is no obstacle to a request of three quarters of the card", "[case-24]") {
+  passes("three_quarters", {{"GPUPOOL_POOL_SIZE", "50%"}});
+  passes("three_quarters", {{"GPUPOOL_POOL_SIZE", "50%"}, {"GPUPOOL_POOL_BACKING", "arena"}});
+  passes("three_quarters", {{"GPUPOOL_POOL_MAX", "100GiB"}});
+}
+
+TEST_CASE("memory freed under a running kernel is its next owner's alone", "[case-25]") {
+  as_natively("free_under_a_kernel");
+  passes("free_under_a_kernel", {{"GPUPOOL_POOL_REUSE", "sync"}});
+  passes("free_under_a_kernel", {{"GPUPOOL_POOL_REUSE", "quiescent"}});
+}
+
+TEST_CASE("the same between threads whose default streams are their own", "[case-27]") {
+  as_natively("streams_of_threads");
+}
+
+TEST_CASE("what is taken beside the pool fits into the headroom", "[case-33]") {
+  passes("beside_the_pool");
+  passes("beside_the_pool", {{"GPUPOOL_POOL_STRATEGY", "auto_growth"}});
+}
+
+TEST_CASE("addresses have the alignment of textures", "[case-40]") { as_natively("alignment"); }
+
+TEST_CASE("a pitched block is pitch times height", "[case-41]") { as_natively("pitched"); }
+
+TEST_CASE("requests for nothing", "[case-42]") {
+  as_natively("zero_size");
+  const Folder folder;
+  passes("zero_size", {{"GPUPOOL_STATS_PATH", folder / "report"}});
+  const json report = json::parse(read_file(folder / "report"));
+  CHECK(report["pools"].at(0)["live"] == 0);
+  CHECK(report["pools"].at(0)["requests"] == 1);
+  CHECK(report["pools"].at(0)["frees"] == 1);
+}
+
+TEST_CASE("wrong frees are refused and spoil nothing; foreign ones are forwarded", "[case-43]") {
+  as_natively("wrong_frees");
+}
+
+TEST_CASE("sizes that wrap, and sizes past 32 bits", "[case-44]") {
+  const Environment large = {{"GPUPOOL_SIM_MEMORY", "16GiB"}};
+  CHECK(run_case("huge", large, Preload::kNone).status == 0);
+  passes_every_way("huge", large);
+}
+
+TEST_CASE("requests of exactly what there is", "[case-45]") {
+  const Folder folder;
+  passes_every_way(
+      "exact_fits",
+      {{"GPUPOOL_POOL_SIZE", "100000001"}, {"GPUPOOL_POOL_GROWTH", "64MiB"}, {"GPUPOOL_POOL_MAX", "256MiB"}});
+  passes(
+      "exact_fits",
+      {{"GPUPOOL_POOL_SIZE", "100000001"}, {"GPUPOOL_POOL_MAX", "256MiB"}, {"GPUPOOL_STATS_PATH", folder / "report"}});
+  const json report = json::parse(read_file(folder / "report"));
+  CHECK(report["pools"].at(0)["reserved.peak"] <= 256 << 20);
+}
+
+TEST_CASE("a block belongs to the device of its address, whatever is current", "[case-48]") {
+  passes_every_way("owner_by_address");
+  passes_every_way("no_stray_context");
+}
+
+TEST_CASE("peer access before and after the pool exists; a context goes alone", "[case-50]") {
+  as_natively("peers");
+  as_natively("peers_before_the_pool");
+  as_natively("context_goes");
+}

@@ -1,0 +1,88 @@
+// Contexts: a second one that goes with its memory, a reset of the device, a thread that has none.
+#include <thread>
+
+#include "tests/differential/operations.h"
+
+namespace differential {
+namespace {
+
+CUresult create(CUcontext* context) {
+#if CUDA_VERSION >= 13000
+  return driver().cuCtxCreate_(context, nullptr, 0, 0);
+#else
+  return driver().cuCtxCreate_(context, 0, 0);
+#endif
+}
+
+}  // namespace
+
+void use_second_context(World& world) {
+  CUcontext second = nullptr;
+  CUcontext told = nullptr;
+  CUdeviceptr first = 0;
+  CUdeviceptr kept = 0;
+  world.say("context", create(&second));
+  if (!second) return;
+  world.say("alloc in it", driver().cuMemAlloc_(&first, 1 + world.below(1 << 20)));
+  world.say("alloc in it", driver().cuMemAlloc_(&kept, 1 + world.below(1 << 20)));
+  world.say("write in it", driver().cuMemsetD8_(kept, 5, 1));
+  const int asked = driver().cuPointerGetAttribute_(&told, CU_POINTER_ATTRIBUTE_CONTEXT, kept);
+  world.say("its context", asked, told == second ? "its own" : "another");
+  // A block of the primary context, by its address.
+  if (Block* block = world.any_block(); block && block->kind == Kind::kPlain) {
+    const CUdeviceptr address = block->address;
+    const std::string name = text(*block);
+    world.forget(*block);
+    world.say("free " + name + " from it", driver().cuMemFree_(address));
+  }
+  world.say("free in it", driver().cuMemFree_(first));
+  world.say("context destroyed", driver().cuCtxDestroy_(second));
+  world.say("primary", driver().cuCtxSetCurrent_(world.primary));
+  world.say("free of what went with it", driver().cuMemFree_(kept));
+}
+
+void reset_device(World& world) {
+  CUdeviceptr stale = world.blocks.empty() ? 0 : world.blocks.front().address;
+  unsigned type = 0;
+  // Pools outlive a reset or not as the driver likes: only the default one is left for it.
+  while (world.pools.size() > 1) {
+    world.say("destroy a pool", driver().cuMemPoolDestroy_(world.pools.back().handle));
+    world.pools.pop_back();
+  }
+  world.say("reset", world.api().reset());
+  world.forget_everything();
+  world.say("start", world.api().start());
+  world.others_must_start = true;
+  driver().cuCtxGetCurrent_(&world.primary);
+  if (stale) {
+    world.say("free of a stale block", world.api().free(stale));
+    world.say("attribute of a stale block",
+              driver().cuPointerGetAttribute_(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, stale));
+  }
+  meet_default_pool(world);
+}
+
+void act_without_context(World& world) {
+  const CUstream stream = world.streams.empty() ? nullptr : world.streams.front();
+  Block* known = world.any_block();
+  std::thread([&] {
+    CUdeviceptr block = 0;
+    CUdeviceptr base = 0;
+    std::size_t size = 0;
+    CUcontext current = nullptr;
+    world.say("lone thread: context", driver().cuCtxGetCurrent_(&current), current ? "one" : "none");
+    world.say("lone thread: alloc", driver().cuMemAlloc_(&block, 100));
+    world.say("lone thread: free null", driver().cuMemFree_(0));
+    world.say("lone thread: free unknown", driver().cuMemFree_(0x700000000000));
+    world.say("lone thread: free memory", driver().cuMemGetInfo_(&size, &size));
+    world.say("lone thread: alloc ordered", driver().cuMemAllocAsync_(&block, 512, nullptr));
+    world.say("lone thread: free ordered null", driver().cuMemFreeAsync_(0, nullptr));
+    if (known) world.say("lone thread: range", driver().cuMemGetAddressRange_(&base, &size, known->address));
+    if (!stream) return;
+    const int result = driver().cuMemAllocAsync_(&block, 100, stream);
+    world.say("lone thread: alloc on a stream", result);
+    if (result == 0) world.say("lone thread: free on a stream", driver().cuMemFreeAsync_(block, stream));
+  }).join();
+}
+
+}  // namespace differential

@@ -1,0 +1,120 @@
+// Memory pools: made, set, asked, trimmed, made current, destroyed with blocks alive.
+#include "tests/differential/operations.h"
+
+namespace differential {
+namespace {
+
+constexpr unsigned kMostPools = 4;
+
+constexpr CUmemPool_attribute kFlags[] = {CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES,
+                                          CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC,
+                                          CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES};
+
+std::string name(const Pool& pool) { return "p" + std::to_string(pool.number); }
+
+void create(World& world) {
+  CUmemPoolProps props{};
+  props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  props.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+  Pool pool;
+  const int result = driver().cuMemPoolCreate_(&pool.handle, &props);
+  pool.number = world.next_pool++;
+  world.say("pool " + name(pool), result);
+  if (result == 0) world.pools.push_back(pool);
+}
+
+void destroy(World& world) {
+  const std::size_t index = 1 + world.below(world.pools.size() - 1);
+  const Pool pool = world.pools[index];
+  world.pools.erase(world.pools.begin() + static_cast<std::ptrdiff_t>(index));
+  world.say("destroy " + name(pool), driver().cuMemPoolDestroy_(pool.handle));
+}
+
+void set(World& world) {
+  const Pool& pool = world.any_pool();
+  const CUmemPool_attribute flag = kFlags[world.below(3)];
+  int on = static_cast<int>(world.below(2));
+  cuuint64_t bytes = world.one_in(2) ? 0 : world.below(1 << 28);
+  const auto attribute = [&](const char* what, CUmemPool_attribute which, void* value) {
+    world.say(std::string(what) + " of " + name(pool), driver().cuMemPoolSetAttribute_(pool.handle, which, value));
+  };
+  switch (world.below(5)) {
+    case 0:
+      return attribute("set a flag", flag, &on);
+    case 1:
+      return attribute("set the threshold", CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &bytes);
+    case 2:
+      return attribute("set used high", CU_MEMPOOL_ATTR_USED_MEM_HIGH, &bytes);
+    case 3:
+      return attribute("set reserved high", CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, &bytes);
+    default:
+      return attribute("set used", CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &bytes);
+  }
+}
+
+}  // namespace
+
+void meet_default_pool(World& world) {
+  Pool pool;
+  const int result = driver().cuDeviceGetDefaultMemPool_(&pool.handle, 0);
+  world.say("default pool", result);
+  world.pools.push_back(pool);
+}
+
+void change_pools(World& world) {
+  switch (world.below(6)) {
+    case 0:
+      if (world.pools.size() < kMostPools) create(world);
+      return;
+    case 1:
+      if (world.pools.size() > 1 && world.one_in(2)) destroy(world);
+      return;
+    case 2: {
+      const Pool& pool = world.any_pool();
+      return world.say("current is " + name(pool), driver().cuDeviceSetMemPool_(0, pool.handle));
+    }
+    case 3: {
+      const Pool& pool = world.any_pool();
+      return world.say("trim " + name(pool), driver().cuMemPoolTrimTo_(pool.handle, world.below(1 << 26)));
+    }
+    case 4:
+      if (world.one_in(4))
+        world.say("destroy the default pool", driver().cuMemPoolDestroy_(world.pools.front().handle));
+      return;
+    default:
+      set(world);
+  }
+}
+
+void ask_pools(World& world) {
+  CUmemoryPool current = nullptr;
+  const int asked = driver().cuDeviceGetMemPool_(&current, 0);
+  world.say("current pool", asked, world.name_of(current));
+  const Pool& pool = world.any_pool();
+  const auto ask = [&](const char* what, CUmemPool_attribute which, auto show) {
+    cuuint64_t value = 0;
+    const int result = driver().cuMemPoolGetAttribute_(pool.handle, which, &value);
+    world.say(std::string(what) + " of " + name(pool), result, show(std::to_string(value)));
+  };
+  const auto as_it_is = [](const std::string& value) { return value; };
+  const auto used = [&](const std::string& value) {
+    return pool.used_is_exact ? value : World::unless(Exception::pool_used_after_plain_free, value);
+  };
+  const auto reserved = [](const std::string& value) { return World::unless(Exception::pool_reserved, value); };
+  switch (world.below(6)) {
+    case 0:
+      return ask("flag", kFlags[world.below(3)], as_it_is);
+    case 1:
+      return ask("threshold", CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, as_it_is);
+    case 2:
+      return ask("used", CU_MEMPOOL_ATTR_USED_MEM_CURRENT, used);
+    case 3:
+      return ask("used high", CU_MEMPOOL_ATTR_USED_MEM_HIGH, used);
+    case 4:
+      return ask("reserved", CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, reserved);
+    default:
+      return ask("reserved high", CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, reserved);
+  }
+}
+
+}  // namespace differential

@@ -1,0 +1,160 @@
+// What the driver says about a block, and about what is none.
+#include <cstring>
+
+#include "tests/differential/operations.h"
+
+namespace differential {
+namespace {
+
+struct Attribute {
+  CUpointer_attribute which;
+  const char* name;
+};
+
+constexpr Attribute kAttributes[] = {
+    {CU_POINTER_ATTRIBUTE_CONTEXT, "context"},
+    {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, "memory_type"},
+    {CU_POINTER_ATTRIBUTE_DEVICE_POINTER, "device_pointer"},
+    {CU_POINTER_ATTRIBUTE_HOST_POINTER, "host_pointer"},
+    {CU_POINTER_ATTRIBUTE_P2P_TOKENS, "p2p_tokens"},
+    {CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, "sync_memops"},
+    {CU_POINTER_ATTRIBUTE_BUFFER_ID, "buffer_id"},
+    {CU_POINTER_ATTRIBUTE_IS_MANAGED, "is_managed"},
+    {CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, "device"},
+    {CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, "legacy_ipc"},
+    {CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, "range_start"},
+    {CU_POINTER_ATTRIBUTE_RANGE_SIZE, "range_size"},
+    {CU_POINTER_ATTRIBUTE_MAPPED, "mapped"},
+    {CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES, "handle_types"},
+    {CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE, "gpu_direct_rdma"},
+    {CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, "access"},
+    {CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, "pool"},
+    {CU_POINTER_ATTRIBUTE_MAPPING_SIZE, "mapping_size"},
+    {CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR, "mapping_base"},
+    {CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID, "memory_block_id"},
+};
+
+// Attributes write 1 to 16 bytes: what they leave of a cleared buffer is zero.
+struct Value {
+  unsigned long long words[2] = {0, 0};
+};
+
+std::string shown(World& world, Block& block, CUpointer_attribute which, const Value& value) {
+  const unsigned long long word = value.words[0];
+  const std::string plain = std::to_string(word);
+  switch (which) {
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+      return word == 0 ? "none" : word == reinterpret_cast<std::uintptr_t>(world.primary) ? "primary" : "another";
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+      return word == 0 ? "none" : "+" + std::to_string(word - block.address);
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+      return fresh_buffer_id(world, block, word);
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+      // The handle of a destroyed pool may be that of another one by now.
+      return block.pool == kNoPool || world.has_pool(block.pool) ? world.name_of(reinterpret_cast<CUmemoryPool>(word))
+                                                                 : "gone";
+    case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
+      return plain + " " + std::to_string(value.words[1]);
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+      return World::unless(Exception::legacy_ipc, plain);
+    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+      return World::unless(Exception::gpu_direct_rdma, plain);
+    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+      return World::unless(Exception::mapping, plain);
+    case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
+      return World::unless(Exception::memory_block_id, plain);
+    default:
+      return plain;
+  }
+}
+
+}  // namespace
+
+void ask_range(World& world) {
+  Block* block = world.any_block();
+  if (!block) return;
+  CUdeviceptr base = 1;
+  std::size_t size = 1;
+  // The byte behind an odd size belongs to nobody; behind an even one a neighbour may begin.
+  const bool odd = block->bytes % 512 != 0;
+  const std::size_t offset = world.one_in(3) && odd ? block->bytes : world.below(block->bytes);
+  const CUdeviceptr address = block->address + offset;
+  const std::string call = "range of " + text(*block) + "+" + std::to_string(offset);
+  int result = 0;
+  switch (world.below(4)) {
+    case 0:
+      result = driver().cuMemGetAddressRange_(nullptr, &size, address);
+      return world.say(call, result, std::to_string(size));
+    case 1:
+      result = driver().cuMemGetAddressRange_(&base, nullptr, address);
+      return world.say(call, result, base == block->address ? "base" : std::to_string(base));
+    case 2:
+      result = driver().cuMemGetAddressRange_(&base, &size, 0x1000);
+      return world.say("range of 0x1000", result, std::to_string(base) + " " + std::to_string(size));
+    default:
+      result = driver().cuMemGetAddressRange_(&base, &size, address);
+      world.say(call, result, (base == block->address ? "base" : std::to_string(base)) + " " + std::to_string(size));
+  }
+}
+
+void ask_attributes(World& world) {
+  Block* block = world.any_block();
+  if (!block) return;
+  const std::size_t offset = world.below(block->bytes);
+  const std::string of = " of " + text(*block) + "+" + std::to_string(offset);
+  if (world.one_in(2)) {
+    const Attribute& asked = kAttributes[world.below(std::size(kAttributes))];
+    Value value;
+    const int result = driver().cuPointerGetAttribute_(&value, asked.which, block->address + offset);
+    return world.say(asked.name + of, result, result ? "" : shown(world, *block, asked.which, value));
+  }
+  CUpointer_attribute asked[4];
+  Value values[4];
+  void* answers[4];
+  std::string answer;
+  for (int i = 0; i < 4; ++i) {
+    asked[i] = kAttributes[world.below(std::size(kAttributes))].which;
+    answers[i] = &values[i];
+  }
+  const int result = driver().cuPointerGetAttributes_(4, asked, answers, block->address + offset);
+  for (int i = 0; result == 0 && i < 4; ++i) answer += " " + shown(world, *block, asked[i], values[i]);
+  world.say("attributes" + of, result, answer);
+}
+
+void ask_free_memory(World& world) {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  const int result = world.api().info(&free, &total);
+  world.say("free memory", result,
+            World::unless(Exception::free_bytes, std::to_string(free)) + " of " + std::to_string(total) +
+                (free <= total ? "" : " MORE"));
+}
+
+// Handles that memory of cuMemAlloc does not have, and calls that are for reserved addresses only.
+void ask_for_handles(World& world) {
+  Block* block = world.any_block();
+  if (!block || block->kind == Kind::kManaged) return;
+  constexpr std::size_t kPiece = 2 << 20;
+  CUmemGenericAllocationHandle handle = 0;
+  CUmemPoolPtrExportData data;
+  CUipcMemHandle ipc;
+  switch (world.below(5)) {
+    case 0:
+      return world.say("handle of " + text(*block),
+                       driver().cuMemRetainAllocationHandle_(&handle, reinterpret_cast<void*>(block->address)));
+    case 1:
+      return world.say("unmap " + text(*block), driver().cuMemUnmap_(block->address, kPiece));
+    case 2:
+      return world.say("free addresses of " + text(*block), driver().cuMemAddressFree_(block->address, kPiece));
+    case 3:
+      return world.say("export " + text(*block), driver().cuMemPoolExportPointer_(&data, block->address));
+    default:
+      if (block->kind == Kind::kOrdered)
+        world.say("legacy handle of " + text(*block), driver().cuIpcGetMemHandle_(&ipc, block->address));
+  }
+}
+
+}  // namespace differential
