@@ -20,7 +20,7 @@ def section(results):
     for check in results["checks"].values():
         lines += ["", f"### {check['title']}", ""]
         lines += ["\n".join(markdown(table) for table in check["tables"])]
-        lines += [f"- Failed: {' '.join(text.split())[:400]}" for text in check["failures"]]
+        lines += [f"- Failed: {' '.join(OWN_PLACES.sub('', text).split())[:400]}" for text in check["failures"]]
         lines += [f"- {note}" for note in check["notes"]]
     text = OWN_PLACES.sub("", "\n".join(lines))
     while "\n\n\n" in text:

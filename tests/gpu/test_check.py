@@ -1,0 +1,96 @@
+"""The parts of gpu-check that need neither a GPU nor a driver: running programs, judging figures, rendering."""
+import pathlib
+import sys
+import tempfile
+import time
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from check import bench, render, workloads  # noqa: E402
+from check.result import Result, markdown  # noqa: E402
+
+
+def run_of(seconds, loss, reserved=None, live=100):
+    """A workload's run as the program printed it and the pool reported it."""
+    line = f"ernie plain: {seconds} s, last loss {loss}, live peak 100 MiB, reserved peak 150 MiB, card used 9 MiB"
+    pool = {"reserved.peak": reserved, "live.peak": live}
+    reports = [{"process": {"pooled": 1, "passed": 0}, "pools": [pool]}] if reserved else []
+    return workloads.Run(bench.Outcome(0, line, "", 1.0, reports))
+
+
+class Running(unittest.TestCase):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        nowhere = pathlib.Path(holder.name)
+        self.bench = bench.Bench(nowhere, nowhere, nowhere, None, time.monotonic() + 60, False, 1)
+        self.addCleanup(self.bench.log.close)
+
+    def test_a_program_that_ends(self):
+        outcome = self.bench.run(bench.PLAIN, ["sh", "-c", "echo out; echo err >&2; exit 3"])
+        self.assertEqual((outcome.status, outcome.out, outcome.err), (3, "out\n", "err\n"))
+        self.assertFalse(outcome.ok)
+
+    def test_a_program_that_does_not_end_says_where_it_was(self):
+        outcome = self.bench.run(bench.PLAIN, [sys.executable, "-c", "import signal; signal.pause()"], timeout=1)
+        self.assertFalse(outcome.ok)
+        self.assertIn("none after 1 s", outcome.why())
+        self.assertIn("Aborted", outcome.err)
+
+    def test_what_is_not_built_is_named(self):
+        with self.assertRaisesRegex(bench.Failed, "libgpupool.so is not built"):
+            self.bench.run(bench.POOL, ["true"])
+
+    def test_a_program_that_is_not_there(self):
+        self.assertFalse(self.bench.run(bench.PLAIN, ["/nowhere/at-all"]).ok)
+
+
+class Judging(unittest.TestCase):
+    def failures(self, name, runs):
+        result = Result()
+        workloads.judge(result, "ernie", name, runs, [run_of(10.0, 3.0), run_of(10.2, 3.1)])
+        return result.failures
+
+    def test_within_the_bounds(self):
+        self.assertEqual(self.failures("pool", [run_of(10.3, 3.05)]), [])
+        self.assertEqual(self.failures("auto_growth", [run_of(10.3, 3.1, reserved=109)]), [])
+
+    def test_each_bound_is_seen(self):
+        self.assertIn("loss", " ".join(self.failures("pool", [run_of(10.0, 3.2)])))
+        self.assertIn("x the default", " ".join(self.failures("pool", [run_of(10.5, 3.0)])))
+        self.assertIn("x live", " ".join(self.failures("auto_growth", [run_of(10.0, 3.0, reserved=111)])))
+
+
+class Rendering(unittest.TestCase):
+    RESULTS = """{"when": "2030-01-0%d", "machine": {"card": "Card"}, "commit": "c", "command": "gpu-check", "seconds": 1.0, "checks":
+      {"quiet": {"title": "Quiet", "passed": false, "seconds": 1, "failures": ["/some/where/tests/gpu/a.cpp:1: no"], "notes": ["a note"],
+                 "tables": [{"title": "T", "columns": ["a"], "rows": [["x|y"]]}]}}}"""
+
+    def test_newest_first_and_no_place_of_one_machine(self):
+        with tempfile.TemporaryDirectory() as holder:
+            page, results = pathlib.Path(holder) / "page.md", pathlib.Path(holder) / "results.json"
+            page.write_text(f"# Page\n\n{render.MARKER}\n")
+            for day in (1, 2):
+                results.write_text(self.RESULTS % day)
+                render.render(results, page)
+            text = page.read_text()
+        self.assertLess(text.index("## 2030-01-02"), text.index("## 2030-01-01"))
+        self.assertIn("- Failed: tests/gpu/a.cpp:1: no", text)
+        self.assertNotIn("/some/where", text)
+        self.assertIn("| x\\|y |", text)
+
+    def test_a_page_without_the_marker_is_left_alone(self):
+        with tempfile.TemporaryDirectory() as holder:
+            page = pathlib.Path(holder) / "page.md"
+            page.write_text("text\n")
+            with self.assertRaises(SystemExit):
+                render.render(page, page)
+            self.assertEqual(page.read_text(), "text\n")
+
+    def test_a_table(self):
+        self.assertEqual(markdown({"title": "T", "columns": ["a", "b"], "rows": [[1, 2]]}), "T:\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n")
+
+
+unittest.main()
