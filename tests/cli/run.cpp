@@ -23,7 +23,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 
 }  // namespace
 
-Outcome gpupool(const std::vector<std::string>& words, const Variables& variables) {
+Outcome command(const std::vector<std::string>& words, const Variables& variables) {
   const Folder folder;
   const std::string out = folder / "out";
   const std::string err = folder / "err";

@@ -17,7 +17,7 @@ struct Outcome {
 using Variables = std::map<std::string, std::string>;
 
 /// `gpupool words...`; the environment is PATH and `variables`, nothing else.
-Outcome gpupool(const std::vector<std::string>& words, const Variables& variables = {});
+Outcome command(const std::vector<std::string>& words, const Variables& variables = {});
 
 class Folder {
  public:

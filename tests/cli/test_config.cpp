@@ -9,7 +9,7 @@ using namespace gpupool::tests;
 TEST_CASE("config shows every value and where it came from") {
   const Folder folder;
   const std::string file = folder.file("c.json", R"({"pool": {"size": "8GiB"}})");
-  const Outcome shown = gpupool({"config", "--json"}, {{"GPUPOOL_CONFIG", file}, {"GPUPOOL_POOL_MAX", "10GiB"}});
+  const Outcome shown = command({"config", "--json"}, {{"GPUPOOL_CONFIG", file}, {"GPUPOOL_POOL_MAX", "10GiB"}});
   CHECK(shown.status == 0);
   const auto json = nlohmann::json::parse(shown.out);
   CHECK(json["file"] == file);
@@ -18,7 +18,7 @@ TEST_CASE("config shows every value and where it came from") {
   CHECK(rows["pool.size"] == std::pair<std::string, std::string>{"8GiB", file + ":1:11"});
   CHECK(rows["pool.max"] == std::pair<std::string, std::string>{"10GiB", "GPUPOOL_POOL_MAX"});
   CHECK(rows["pool.headroom"].second == "default");
-  CHECK(gpupool({"config", "--config", file}).out.find("8GiB") != std::string::npos);
+  CHECK(command({"config", "--config", file}).out.find("8GiB") != std::string::npos);
 }
 
 TEST_CASE("--check names place and nearest name") {
@@ -26,28 +26,28 @@ TEST_CASE("--check names place and nearest name") {
   const std::string good = folder.file("good.json", R"({"pool": {"size": "8GiB"}})");
   const std::string bad = folder.file("bad.json", "{\n  \"pool\": {\"siez\": \"8GiB\",\n \"handle\": \"3MiB\"}}");
   const std::string broken = folder.file("broken.json", "{\"pool\": ");
-  CHECK(gpupool({"config", "--check", good}).status == 0);
-  const Outcome wrong = gpupool({"config", "--check", bad});
+  CHECK(command({"config", "--check", good}).status == 0);
+  const Outcome wrong = command({"config", "--check", bad});
   CHECK(wrong.status == 1);
   CHECK(contains(wrong.out, bad + ":2:12: pool.siez: is no option and is ignored; did you mean pool.size?\n"));
   CHECK(contains(wrong.out, bad + ":3:2: pool.handle: \"3MiB\" is out of range"));
-  CHECK(gpupool({"config", "--check", broken}).status == 1);
-  CHECK(gpupool({"config", "--check", folder / "missing"}).status == 3);
+  CHECK(command({"config", "--check", broken}).status == 1);
+  CHECK(command({"config", "--check", folder / "missing"}).status == 3);
 }
 
 TEST_CASE("--init writes a file that --check accepts, and replaces nothing") {
   const Folder folder;
   const std::string file = folder / "new.json";
-  CHECK(gpupool({"config", "--init", file}, {{"GPUPOOL_POOL_SIZE", "3GiB"}}).status == 0);
-  CHECK(gpupool({"config", "--check", file}).status == 0);
+  CHECK(command({"config", "--init", file}, {{"GPUPOOL_POOL_SIZE", "3GiB"}}).status == 0);
+  CHECK(command({"config", "--check", file}).status == 0);
   CHECK(nlohmann::json::parse(read_text(file))["pool"]["size"] == "3GiB");
   const std::string before = read_text(file);
-  const Outcome again = gpupool({"config", "--init", file});
+  const Outcome again = command({"config", "--init", file});
   CHECK(again.status == 5);
   CHECK(contains(again.err, "exists already and is not overwritten"));
   CHECK(read_text(file) == before);
 }
 
-TEST_CASE("--schema is JSON") { CHECK(nlohmann::json::parse(gpupool({"config", "--schema"}).out).is_object()); }
+TEST_CASE("--schema is JSON") { CHECK(nlohmann::json::parse(command({"config", "--schema"}).out).is_object()); }
 
-TEST_CASE("no colours where no terminal is") { CHECK_FALSE(contains(gpupool({"doctor"}, {{"TERM", "xterm"}}).out, "\033")); }
+TEST_CASE("no colours where no terminal is") { CHECK_FALSE(contains(command({"doctor"}, {{"TERM", "xterm"}}).out, "\033")); }

@@ -31,7 +31,7 @@ std::string executable(const Folder& folder, const std::string& name, std::strin
 
 json doctor(const Variables& variables, std::vector<std::string> words = {}) {
   words.insert(words.begin(), {"doctor", "--json"});
-  return json::parse(gpupool(words, variables).out);
+  return json::parse(command(words, variables).out);
 }
 
 bool has(const json& shown, const std::string& level, const std::string& what, const std::string& part) {
@@ -93,7 +93,7 @@ TEST_CASE("without a driver it says so, and the rest is looked at all the same")
   CHECK(has(shown, "ok", "preload", "not set"));
   CHECK(has(shown, "ok", "configuration", "valid"));
   CHECK(has(shown, "note", "switches", "PyTorch keeps a cache"));
-  CHECK(gpupool({"doctor"}).status == 4);
+  CHECK(command({"doctor"}).status == 4);
 }
 
 TEST_CASE("the shell's own settings are judged") {
@@ -109,7 +109,7 @@ TEST_CASE("the shell's own settings are judged") {
 
 #ifdef GPUPOOL_TEST_DRIVER
 TEST_CASE("with a driver all is well") {
-  const Outcome shown = gpupool({"doctor", "--", "sh"}, {{"LD_LIBRARY_PATH", GPUPOOL_TEST_DRIVER}});
+  const Outcome shown = command({"doctor", "--", "sh"}, {{"LD_LIBRARY_PATH", GPUPOOL_TEST_DRIVER}});
   CAPTURE(shown.out);
   CHECK(shown.status == 0);
   CHECK(contains(shown.out, "ok       driver         CUDA "));

@@ -85,11 +85,11 @@ TEST_CASE("what is wrong is named, with the nearest word that is right") {
 }
 
 TEST_CASE("help and version come with status 0, faults with status 2 on standard error") {
-  CHECK(tests::gpupool({"--help"}).out == command_help());
-  CHECK(tests::gpupool({"help", "run"}).out == verb_help(*find_verb("run")));
-  CHECK(contains(tests::gpupool({"help", "--as", "mann"}).err, "did you mean man?"));
-  CHECK(contains(tests::gpupool({"--version"}).out, "gpupool "));
-  const tests::Outcome wrong = tests::gpupool({"nothing"});
+  CHECK(tests::command({"--help"}).out == command_help());
+  CHECK(tests::command({"help", "run"}).out == verb_help(*find_verb("run")));
+  CHECK(contains(tests::command({"help", "--as", "mann"}).err, "did you mean man?"));
+  CHECK(contains(tests::command({"--version"}).out, "gpupool "));
+  const tests::Outcome wrong = tests::command({"nothing"});
   CHECK(wrong.status == 2);
   CHECK(wrong.out.empty());
   CHECK(wrong.err == "gpupool: error: \"nothing\" is no verb (see gpupool --help)\n");

@@ -14,7 +14,7 @@ std::string trace_path(const std::string& name) { return source_path("tests/data
 
 json replay(const std::string& trace, std::vector<std::string> options = {}) {
   options.insert(options.begin(), {"replay", trace, "--json"});
-  const Outcome outcome = gpupool(options);
+  const Outcome outcome = command(options);
   CAPTURE(outcome.err);
   REQUIRE(outcome.status == 0);
   return json::parse(outcome.out);
@@ -97,7 +97,7 @@ TEST_CASE("what is wrong is said in one line") {
   const std::string trace = folder.file("t.csv", "a,1,512,0\n");
   const auto fault = [](std::vector<std::string> words, int status, const std::string& message) {
     words.insert(words.begin(), "replay");
-    const Outcome outcome = gpupool(words);
+    const Outcome outcome = command(words);
     CAPTURE(outcome.err);
     CHECK(outcome.status == status);
     CHECK(outcome.out.empty());
@@ -114,8 +114,8 @@ TEST_CASE("what is wrong is said in one line") {
 }
 
 TEST_CASE("for people: a table") {
-  const Outcome shown = gpupool({"replay", trace_path("gpt_varlen"), "--compare", "pytorch,pytorch:128MiB"});
+  const Outcome shown = command({"replay", trace_path("gpt_varlen"), "--compare", "pytorch,pytorch:128MiB"});
   CHECK(shown.status == 0);
   CHECK(contains(shown.out, "  pytorch:128MiB"));
-  CHECK(contains(gpupool({"replay", trace_path("gpt_varlen")}).out, "  requests_per_second"));
+  CHECK(contains(command({"replay", trace_path("gpt_varlen")}).out, "  requests_per_second"));
 }

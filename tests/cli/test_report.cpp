@@ -13,7 +13,7 @@ std::string sample(int rank) { return source_path("tests/cli/golden/rank" + std:
 
 std::string fault(const std::string& content) {
   const Folder folder;
-  const Outcome outcome = gpupool({"report", folder.file("r.json", content)});
+  const Outcome outcome = command({"report", folder.file("r.json", content)});
   CHECK(outcome.status == 3);
   CHECK(outcome.out.empty());
   return outcome.err;
@@ -22,7 +22,7 @@ std::string fault(const std::string& content) {
 }  // namespace
 
 TEST_CASE("one process: its rows, with what happened and nothing else") {
-  const std::string text = gpupool({"report", sample(0)}).out;
+  const std::string text = command({"report", sample(0)}).out;
   CHECK(text.starts_with("process 100  /usr/bin/python3  rank 0 on node1  best_fit  60000 ms\n"));
   for (const char* line : {"\ndevice 0  Example GPU  GPU-0000\n", "\n  reserved.peak           8 GiB ", "\n  live.peak               4 GiB ", "\n  pool_ns                 1.2 ms ",
                            "\n  coverage                99.9% ", "\n  next time: pool.size=5 GiB: peak need 4.2 GiB and 15% to spare\n",
@@ -34,11 +34,11 @@ TEST_CASE("one process: its rows, with what happened and nothing else") {
 }
 
 TEST_CASE("many ranks: as they were") {
-  CHECK(gpupool({"report", sample(0), sample(1), sample(2)}).out == read_text(source_path("tests/cli/golden/report-ranks.txt")));
+  CHECK(command({"report", sample(0), sample(1), sample(2)}).out == read_text(source_path("tests/cli/golden/report-ranks.txt")));
 }
 
 TEST_CASE("ranks in numbers: worst, spread, sum of each card") {
-  const json all = json::parse(gpupool({"report", sample(0), sample(1), sample(2), "--json"}).out);
+  const json all = json::parse(command({"report", sample(0), sample(1), sample(2), "--json"}).out);
   REQUIRE(all["pools"].size() == 3);
   CHECK(all["pools"][1]["rank"] == "1");
   CHECK(all["summary"]["live.peak"]["most"] == 6442450944.0);
@@ -61,8 +61,8 @@ TEST_CASE("what is no report is named") {
   CHECK(contains(fault(R"({"gpupool_report": 1, "process": {"pid": "x"}})"), "process.pid is not a count"));
   CHECK(contains(fault(R"({"gpupool_report": 1, "process": {}, "pools": [{}, {"live.peak": -1}]})"), "pools[1].live.peak is not a count"));
   CHECK(contains(fault(std::string(100'000, '[')), "parse error"));
-  const Outcome missing = gpupool({"report", "/nonexistent.json"});
+  const Outcome missing = command({"report", "/nonexistent.json"});
   CHECK(missing.status == 3);
   CHECK(missing.err == "gpupool: report: error: /nonexistent.json: No such file or directory\n");
-  CHECK(contains(gpupool({"report", "/"}).err, "/: Is a directory"));
+  CHECK(contains(command({"report", "/"}).err, "/: Is a directory"));
 }

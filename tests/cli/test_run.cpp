@@ -19,7 +19,7 @@ Variables environment_of(const Outcome& outcome) {
 Variables run_env(std::vector<std::string> options, const Variables& variables = {}) {
   options.insert(options.begin(), "run");
   options.insert(options.end(), {"--", "env"});
-  const Outcome outcome = gpupool(options, variables);
+  const Outcome outcome = command(options, variables);
   CHECK(outcome.status == 0);
   return environment_of(outcome);
 }
@@ -50,7 +50,7 @@ TEST_CASE("what is in LD_PRELOAD stays, behind ours and only once") {
 }
 
 TEST_CASE("--unify sets what the user has not set, and says so") {
-  const Outcome all = gpupool({"run", "--unify", "--", "env"});
+  const Outcome all = command({"run", "--unify", "--", "env"});
   const Variables seen = environment_of(all);
   CHECK(seen.at("PYTORCH_ALLOC_CONF") == "backend:cudaMallocAsync");
   CHECK(seen.at("PYTORCH_CUDA_ALLOC_CONF") == "backend:cudaMallocAsync");
@@ -58,20 +58,20 @@ TEST_CASE("--unify sets what the user has not set, and says so") {
   CHECK(seen.at("TF_GPU_ALLOCATOR") == "cuda_malloc_async");
   CHECK(seen.at("FLAGS_use_cuda_malloc_async_allocator") == "1");
   CHECK(contains(all.err, "gpupool: set TF_GPU_ALLOCATOR=cuda_malloc_async (TensorFlow)\n"));
-  const Outcome kept = gpupool({"run", "--unify", "--", "env"}, {{"PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:128"}});
+  const Outcome kept = command({"run", "--unify", "--", "env"}, {{"PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:128"}});
   CHECK_FALSE(environment_of(kept).contains("PYTORCH_ALLOC_CONF"));
   CHECK(environment_of(kept).at("PYTORCH_CUDA_ALLOC_CONF") == "max_split_size_mb:128");
   CHECK(contains(kept.err, "kept PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128"));
 }
 
 TEST_CASE("the exit status is the program's") {
-  CHECK(gpupool({"run", "--", "sh", "-c", "exit 7"}).status == 7);
-  CHECK(gpupool({"run", "--", "sh", "-c", "kill -9 $$"}).status == 128 + 9);
-  const Outcome missing = gpupool({"run", "--", "no-such-program"});
+  CHECK(command({"run", "--", "sh", "-c", "exit 7"}).status == 7);
+  CHECK(command({"run", "--", "sh", "-c", "kill -9 $$"}).status == 128 + 9);
+  const Outcome missing = command({"run", "--", "no-such-program"});
   CHECK(missing.status == 127);
   CHECK(missing.err == "gpupool: run: error: no-such-program: No such file or directory\n");
   const Folder folder;
-  CHECK(gpupool({"run", "--", folder.file("text", "no program")}).status == 126);
+  CHECK(command({"run", "--", folder.file("text", "no program")}).status == 126);
 }
 
 TEST_CASE("a wrong setting starts nothing") {
@@ -80,7 +80,7 @@ TEST_CASE("a wrong setting starts nothing") {
   const auto refused = [&](std::vector<std::string> options, int status, const char* message) {
     options.insert(options.begin(), "run");
     options.insert(options.end(), {"--", "touch", mark});
-    const Outcome outcome = gpupool(options);
+    const Outcome outcome = command(options);
     CHECK(outcome.status == status);
     CAPTURE(outcome.err);
     CHECK(contains(outcome.err, message));

@@ -35,34 +35,34 @@ TEST_CASE("traces: the largest counts, and the configuration is written once") {
   const std::string small = folder.file("small.csv", "a,1,1000000,0\n");
   const std::string large = folder.file("large.csv", "a,1,100000000,0\n");
   const std::string file = folder / "next.json";
-  const Outcome found = gpupool({"size", small, large, "--json", "--write", file});
+  const Outcome found = command({"size", small, large, "--json", "--write", file});
   REQUIRE(found.status == 0);
   const json shown = json::parse(found.out);
   CHECK(shown["needed_bytes"] == 96 << 20);
   CHECK(shown["size_bytes"] == 128 << 20);
   CHECK(shown["rows"].size() == 2);
   CHECK(json::parse(read_text(file)) == shown["configuration"]);
-  CHECK(gpupool({"config", "--check", file}).status == 0);
-  CHECK(gpupool({"size", small, "--write", file}).status == 5);
-  CHECK(contains(gpupool({"size", small}).out, "next time: pool.size=64MiB"));
+  CHECK(command({"config", "--check", file}).status == 0);
+  CHECK(command({"size", small, "--write", file}).status == 5);
+  CHECK(contains(command({"size", small}).out, "next time: pool.size=64MiB"));
 }
 
 TEST_CASE("--target-waste takes the largest handle that keeps it") {
   const std::string trace = source_path("tests/data/traces/gpt_varlen.csv.gz");
-  const json loose = json::parse(gpupool({"size", trace, "--json", "--target-waste", "20%"}).out);
+  const json loose = json::parse(command({"size", trace, "--json", "--target-waste", "20%"}).out);
   CHECK(loose["configuration"]["pool"]["handle"] == "128MiB");
   CHECK(loose["rows"][0]["waste"] <= 0.2);
-  const Outcome impossible = gpupool({"size", trace, "--target-waste", "0%"});
+  const Outcome impossible = command({"size", trace, "--target-waste", "0%"});
   CHECK(impossible.status == 1);
   CHECK(contains(impossible.err, "no pool.handle reaches the target"));
 }
 
 TEST_CASE("traces or a program, and something to count") {
-  CHECK(gpupool({"size"}).status == 2);
-  CHECK(gpupool({"size", "trace", "--", "true"}).status == 2);
-  CHECK(contains(gpupool({"size", "--", "true"}).err, "no process of it used device memory"));
-  CHECK(gpupool({"size", "--", "no-such-program"}).status == 127);
-  CHECK(gpupool({"size", "--margin", "lots", "--", "true"}).status == 2);
+  CHECK(command({"size"}).status == 2);
+  CHECK(command({"size", "trace", "--", "true"}).status == 2);
+  CHECK(contains(command({"size", "--", "true"}).err, "no process of it used device memory"));
+  CHECK(command({"size", "--", "no-such-program"}).status == 127);
+  CHECK(command({"size", "--margin", "lots", "--", "true"}).status == 2);
 }
 
 #ifdef GPUPOOL_TEST_DRIVER
@@ -70,7 +70,7 @@ TEST_CASE("a program: counted past the pool, or in a pool that grows") {
   const Variables variables{{"LD_LIBRARY_PATH", GPUPOOL_TEST_DRIVER}, {"GPUPOOL_SIM_MEMORY", "4GiB"}};
   for (const char* how : {"--margin=10%", "--pooled"}) {
     CAPTURE(how);
-    const Outcome counted = gpupool({"size", how, "--json", "--", GPUPOOL_TEST_PROGRAM, "plain"}, variables);
+    const Outcome counted = command({"size", how, "--json", "--", GPUPOOL_TEST_PROGRAM, "plain"}, variables);
     CAPTURE(counted.err);
     REQUIRE(counted.status == 0);
     const json shown = json::parse(counted.out);
@@ -85,8 +85,8 @@ TEST_CASE("the report of a real run is read back") {
   const Folder folder;
   const Variables variables{{"LD_LIBRARY_PATH", GPUPOOL_TEST_DRIVER}, {"GPUPOOL_SIM_MEMORY", "4GiB"}};
   const std::string file = folder / "r.json";
-  REQUIRE(gpupool({"run", "--stats", file, "--set", "stats.summary=off", "--", GPUPOOL_TEST_PROGRAM, "plain"}, variables).status == 0);
-  const Outcome shown = gpupool({"report", file, "--json"});
+  REQUIRE(command({"run", "--stats", file, "--set", "stats.summary=off", "--", GPUPOOL_TEST_PROGRAM, "plain"}, variables).status == 0);
+  const Outcome shown = command({"report", file, "--json"});
   REQUIRE(shown.status == 0);
   const json pool = json::parse(shown.out)["pools"][0];
   CHECK(pool["requests"] > 0);
