@@ -8,7 +8,6 @@ import itertools
 import json
 import os
 import pathlib
-import re
 import signal
 import subprocess
 import sys
@@ -186,11 +185,6 @@ class Bench:
         """Calls every job (a function without arguments), `workers` at a time; their results in order."""
         with concurrent.futures.ThreadPoolExecutor(workers) as pool:
             return list(pool.map(lambda job: job(), jobs))
-
-
-def without_own_lines(text):
-    """Standard error without what gpupool says."""
-    return re.sub(r"^gpupool:.*\n?", "", text, flags=re.MULTILINE)
 
 
 def amount(count):
