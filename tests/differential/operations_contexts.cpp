@@ -73,6 +73,7 @@ void act_without_context(World& world) {
     world.say("lone thread: context", driver().cuCtxGetCurrent_(&current), current ? "one" : "none");
     world.say("lone thread: alloc", driver().cuMemAlloc_(&block, 100));
     world.say("lone thread: free null", driver().cuMemFree_(0));
+    // Of a block that is alive, see Exception::foreign_context_free.
     world.say("lone thread: free unknown", driver().cuMemFree_(0x700000000000));
     world.say("lone thread: free memory", driver().cuMemGetInfo_(&size, &size));
     world.say("lone thread: alloc ordered", driver().cuMemAllocAsync_(&block, 512, nullptr));

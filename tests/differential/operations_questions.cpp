@@ -6,6 +6,9 @@
 namespace differential {
 namespace {
 
+// CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE, which older headers do not have.
+constexpr auto kHwDecompress = static_cast<CUpointer_attribute>(21);
+
 struct Attribute {
   CUpointer_attribute which;
   const char* name;
@@ -32,6 +35,7 @@ constexpr Attribute kAttributes[] = {
     {CU_POINTER_ATTRIBUTE_MAPPING_SIZE, "mapping_size"},
     {CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR, "mapping_base"},
     {CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID, "memory_block_id"},
+    {kHwDecompress, "hw_decompress"},
 };
 
 // Attributes write 1 to 16 bytes: what they leave of a cleared buffer is zero.
@@ -42,6 +46,7 @@ struct Value {
 std::string shown(World& world, Block& block, CUpointer_attribute which, const Value& value) {
   const unsigned long long word = value.words[0];
   const std::string plain = std::to_string(word);
+  if (which == kHwDecompress) return World::unless(Exception::hw_decompress, plain);
   switch (which) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
       return word == 0 ? "none" : word == reinterpret_cast<std::uintptr_t>(world.primary) ? "primary" : "another";
