@@ -1,4 +1,5 @@
-// See manual.h: completions for bash, zsh and fish. Verbs, options and, behind "--", the shell's own completion of programs.
+// See manual.h: completions for bash, zsh and fish. Verbs, options and, behind "--", the shell's own completion of
+// programs.
 #include "cli/manual.h"
 
 namespace gpupool::cli {
@@ -48,7 +49,8 @@ _gpupool() {
     fi
   done
   if ((COMP_CWORD == 1)); then
-    COMPREPLY=($(compgen -W ")" + verb_list() + R"( --help --version" -- "$word"))
+    COMPREPLY=($(compgen -W ")" +
+                     verb_list() + R"( --help --version" -- "$word"))
     return
   fi
   local options=
@@ -73,15 +75,18 @@ std::string completion_zsh() {
   for (const Verb& verb : verbs()) {
     text += "    " + single_quoted(std::string{verb.name} + ":" + zsh_text(verb.sentence)) + "\n";
   }
-  text += "  )\n  if ((CURRENT == 2)); then\n    _describe verb verbs\n    return\n  fi\n"
-          "  local separator=${words[(i)--]}\n  if ((separator < CURRENT)); then\n"
-          "    shift $separator words\n    ((CURRENT -= separator))\n    _normal\n    return\n  fi\n"
-          "  local verb=${words[2]}\n  shift words\n  ((CURRENT--))\n  case $verb in\n";
+  text +=
+      "  )\n  if ((CURRENT == 2)); then\n    _describe verb verbs\n    return\n  fi\n"
+      "  local separator=${words[(i)--]}\n  if ((separator < CURRENT)); then\n"
+      "    shift $separator words\n    ((CURRENT -= separator))\n    _normal\n    return\n  fi\n"
+      "  local verb=${words[2]}\n  shift words\n  ((CURRENT--))\n  case $verb in\n";
   for (const Verb& verb : verbs()) {
     text += "    " + std::string{verb.name} + ") _arguments '--help[Explains the verb.]'";
     for (const VerbOption& option : verb.options) {
-      std::string spec = (option.kind == OptionKind::list ? "*" : "") + std::string{option.name} + "[" + zsh_text(option.sentence) + "]";
-      if (option.kind != OptionKind::flag) spec += ":" + std::string{option.placeholder} + ":" + (takes_file(option) ? "_files" : "");
+      std::string spec = (option.kind == OptionKind::list ? "*" : "") + std::string{option.name} + "[" +
+                         zsh_text(option.sentence) + "]";
+      if (option.kind != OptionKind::flag)
+        spec += ":" + std::string{option.placeholder} + ":" + (takes_file(option) ? "_files" : "");
       text += " " + single_quoted(spec);
     }
     text += " '*:file:_files' ;;\n";

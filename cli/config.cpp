@@ -27,7 +27,8 @@ Loaded effective(const Arguments& arguments) {
 // Every value, in the groups of the table, so that a person can change what they like.
 std::string as_file(const Loaded& loaded) {
   nlohmann::ordered_json root = nlohmann::ordered_json::object();
-  for (const OptionRow& row : option_rows()) root[std::string{row.group}][std::string{row.name}] = row.get(loaded.options);
+  for (const OptionRow& row : option_rows())
+    root[std::string{row.group}][std::string{row.name}] = row.get(loaded.options);
   for (const DeviceSetting& setting : loaded.options.devices) {
     const OptionRow& row = option_rows()[setting.row];
     root[std::string{kDevicesKey}][setting.device][std::string{row.group}][std::string{row.name}] = setting.text;

@@ -1,6 +1,6 @@
 // What the command says, where, and in which colour; and the one way in which a verb fails.
-// Output is text on standard output, everything about the work itself goes to standard error. Colours only on a terminal, and not with
-// NO_COLOR (https://no-color.org). One thread.
+// Output is text on standard output, everything about the work itself goes to standard error. Colours only on a
+// terminal, and not with NO_COLOR (https://no-color.org). One thread.
 #pragma once
 #include <exception>
 #include <string>
@@ -25,7 +25,8 @@ class Problem : public std::exception {
 enum class Stream { out, err };
 enum class Colour { plain, strong, good, doubtful, bad };
 
-/// Writes all of it; a Problem when standard output is full or closed. A reader that has gone away (head) ends the process quietly.
+/// Writes all of it; a Problem when standard output is full or closed. A reader that has gone away (head) ends the
+/// process quietly.
 void print(std::string_view text);
 /// One line on standard error, with "gpupool: " in front.
 void note(std::string_view line);

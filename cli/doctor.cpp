@@ -1,4 +1,5 @@
-// `gpupool doctor`: will it work here? Every check of doctor/finding.h, and the worst of what they found as exit status.
+// `gpupool doctor`: will it work here? Every check of doctor/finding.h, and the worst of what they found as exit
+// status.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -39,7 +40,8 @@ Exit exit_of(Level worst) {
 }
 
 std::string text_of(const Finding& finding) {
-  std::string line = coloured(padded(level_text(finding.level), 9), colour_of(finding.level), Stream::out) + padded(finding.what, 15) + escaped(finding.says, kLongestLine);
+  std::string line = coloured(padded(level_text(finding.level), 9), colour_of(finding.level), Stream::out) +
+                     padded(finding.what, 15) + escaped(finding.says, kLongestLine);
   if (!finding.mend.empty()) line += "; to mend: " + escaped(finding.mend, kLongestLine);
   return line + "\n";
 }
@@ -47,7 +49,8 @@ std::string text_of(const Finding& finding) {
 std::string json_of(const Findings& findings, Level worst) {
   nlohmann::ordered_json json{{"status", level_text(worst)}, {"findings", nlohmann::ordered_json::array()}};
   for (const Finding& finding : findings) {
-    json["findings"].push_back({{"level", level_text(finding.level)}, {"what", finding.what}, {"says", finding.says}, {"mend", finding.mend}});
+    json["findings"].push_back(
+        {{"level", level_text(finding.level)}, {"what", finding.what}, {"says", finding.says}, {"mend", finding.mend}});
   }
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }

@@ -11,8 +11,8 @@ struct Format {
   std::string_view name;
   std::string (*text)();
 };
-constexpr Format kFormats[] = {{"text", command_help},  {"markdown", manual_markdown}, {"man", manual_man},
-                               {"bash", completion_bash}, {"zsh", completion_zsh},     {"fish", completion_fish}};
+constexpr Format kFormats[] = {{"text", command_help},    {"markdown", manual_markdown}, {"man", manual_man},
+                               {"bash", completion_bash}, {"zsh", completion_zsh},       {"fish", completion_fish}};
 
 std::string shown(const VerbOption& option) {
   return std::string{option.name} + (option.placeholder.empty() ? "" : " " + std::string{option.placeholder});
@@ -42,8 +42,8 @@ std::string usage(const Verb& verb) {
 std::string command_help() {
   std::string text = "usage: gpupool VERB [OPTION...]\n\nOne best-fit pool of device memory for any CUDA program.\n\n";
   for (const Verb& verb : verbs()) text += "  " + padded(verb.name, 9) + std::string{verb.sentence} + "\n";
-  text += "\n  " + padded("--help", 11) + "Explains the command; after a verb, the verb.\n  " + padded("--version", 11) +
-          "Prints the version.\n";
+  text += "\n  " + padded("--help", 11) + "Explains the command; after a verb, the verb.\n  " +
+          padded("--version", 11) + "Prints the version.\n";
   text += "\nexit status:\n";
   for (const ExitRow& row : exit_rows()) {
     text += "  " + padded(std::to_string(static_cast<int>(row.status)), 5) + std::string{row.sentence} + "\n";

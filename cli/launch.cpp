@@ -35,7 +35,8 @@ int start(std::vector<std::string> program, const Environment& environment) {
 
 Problem refusal(const std::string& program, int error) {
   const bool missing = error == ENOENT || error == ENOTDIR;
-  return {missing ? Exit::not_found : Exit::not_executable, escaped(program, program.size()) + ": " + error_text(error)};
+  return {missing ? Exit::not_found : Exit::not_executable,
+          escaped(program, program.size()) + ": " + error_text(error)};
 }
 
 }  // namespace
@@ -75,7 +76,8 @@ std::vector<std::string> unify(Environment& environment) {
     const std::string other{one.not_beside};
     if (before.contains(name)) {
       if (value_of(before, name) != one.value) {
-        lines.push_back("kept " + name + "=" + escaped(value_of(before, name)) + " (" + std::string{one.framework} + "), which was set already");
+        lines.push_back("kept " + name + "=" + escaped(value_of(before, name)) + " (" + std::string{one.framework} +
+                        "), which was set already");
       }
     } else if (other.empty() || !before.contains(other)) {
       environment[name] = one.value;
@@ -92,7 +94,8 @@ void set(Environment& environment, const Setting& setting) {
 void prepare(Environment& environment, std::string_view verb, const Arguments& arguments) {
   for (const Setting& setting : settings_of(verb, arguments)) {
     if (find_option(setting.key) == nullptr) {
-      throw Problem(Exit::usage, "--set: " + escaped(setting.key) + " holds for one device; write it into a file for --config");
+      throw Problem(Exit::usage,
+                    "--set: " + escaped(setting.key) + " holds for one device; write it into a file for --config");
     }
     set(environment, setting);
   }

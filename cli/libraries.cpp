@@ -41,13 +41,15 @@ std::string find_front(const std::string& wanted) {
     if (!fs::is_regular_file(place, error)) continue;
     const std::string found = fs::absolute(place, error).lexically_normal().string();
     if (found.find_first_of(kSeparators) != std::string::npos) {
-      throw Problem(Exit::broken, escaped(found, found.size()) + ": LD_PRELOAD cannot hold a path with a blank or a colon; move it or link to it");
+      throw Problem(Exit::broken, escaped(found, found.size()) +
+                                      ": LD_PRELOAD cannot hold a path with a blank or a colon; move it or link to it");
     }
     return found;
   }
   std::string looked;
   for (const std::string& place : places) looked += (looked.empty() ? "" : ", ") + escaped(place, place.size());
-  throw Problem(Exit::broken, std::string{kFrontName} + " is not at " + looked + (wanted.empty() ? "; name it with --library" : ""));
+  throw Problem(Exit::broken,
+                std::string{kFrontName} + " is not at " + looked + (wanted.empty() ? "; name it with --library" : ""));
 }
 
 std::vector<std::string> preload_entries(const std::string& list) {

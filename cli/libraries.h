@@ -15,10 +15,12 @@ std::string own_folder();
 /// The places to look at, best first.
 std::vector<std::string> library_places(const std::string& folder);
 
-/// Absolute path of the front: `wanted` if not empty, else the first place that has it. A Problem names what was looked at.
+/// Absolute path of the front: `wanted` if not empty, else the first place that has it. A Problem names what was looked
+/// at.
 std::string find_front(const std::string& wanted);
 
-/// LD_PRELOAD with `front` first. What is there stays; a front that is there already, by whatever path, is not added again.
+/// LD_PRELOAD with `front` first. What is there stays; a front that is there already, by whatever path, is not added
+/// again.
 std::string preload_list(const std::string& front, const std::string& present);
 
 /// The entries of an LD_PRELOAD, which blanks and colons separate.

@@ -35,6 +35,38 @@ What a verb finds goes to standard output, what it has to say about its work to 
 terminal, and never when `NO_COLOR` is set. Sizes are written as in [the configuration](configuration.md).
 )";
 
+constexpr std::string_view kTail = R"(
+## Where the library is looked for
+
+`run`, `size` and `doctor` use the `libgpupool.so` beside the command: in `../lib`, `../lib/gpupool`, `../lib64`,
+`../lib64/gpupool` or the command's own folder, in this order, unless `--library` names another. It is put in front of what `LD_PRELOAD` holds; what is
+there stays.
+
+## Traces
+
+`replay` and `size` look at the first bytes of a file. Each may be compressed with gzip.
+
+| format | what it is |
+|---|---|
+| CSV | `a,BLOCK,BYTES,STREAM` is a request, `f,BLOCK` its free; numbers are decimal, a block's number may be used again after its free. Without a stream the request is a plain one (cudaMalloc). `f,BLOCK,STREAM` frees on another stream. `#` begins a comment. |
+| RMM | the CSV log of RMM's logging resource: `Thread,Time,Action,Pointer,Size,Stream` |
+| PyTorch | the pickle of `torch.cuda.memory._dump_snapshot` after `_record_memory_history`; of several devices the one with most entries. Only plain data is read: nothing in the file is imported or called. |
+
+All work of a trace counts as complete at once, so that a replay shows the need for memory and the number of fences, not time spent
+waiting. `driver_us` adds up what the calls to the driver cost when measured on an H200; `requests_per_second` is the pool's own speed on the host
+that replays.
+
+## Examples
+
+    gpupool run --size 8GiB --unify -- python train.py
+    gpupool run --stats 'report-%r-%p.json' -- torchrun --nproc-per-node 8 train.py
+    gpupool report report-*.json
+    gpupool size --write next.json -- python train.py && gpupool run --config next.json -- python train.py
+    gpupool replay trace.csv.gz --compare auto_growth,pytorch,pytorch_expandable
+    gpupool size trace.csv.gz --target-waste 2%
+    gpupool doctor -- python train.py
+)";
+
 }  // namespace
 
 std::string manual_markdown() {
@@ -50,6 +82,7 @@ std::string manual_markdown() {
       text += " |\n";
     }
   }
+  text += kTail;
   text += "\n## Exit status\n\n| status | meaning |\n|---|---|\n";
   for (const ExitRow& row : exit_rows()) {
     text += "| " + std::to_string(static_cast<int>(row.status)) + " | " + std::string{row.sentence} + " |\n";
@@ -63,7 +96,8 @@ std::string manual_man() {
   for (const Verb& verb : verbs()) text += ".B " + roff(usage(verb)) + "\n.br\n";
   for (const Verb& verb : verbs()) {
     std::string title{verb.name};
-    std::transform(title.begin(), title.end(), title.begin(), [](char c) { return c >= 'a' && c <= 'z' ? char(c - 32) : c; });
+    std::transform(title.begin(), title.end(), title.begin(),
+                   [](char c) { return c >= 'a' && c <= 'z' ? char(c - 32) : c; });
     text += ".SH " + title + "\n" + roff(verb.sentence) + "\n";
     for (const VerbOption& option : verb.options) {
       text += ".TP\n.B " + roff(shown(option)) + "\n" + roff(option.sentence) + "\n";

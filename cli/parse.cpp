@@ -72,7 +72,8 @@ Parsed parse(std::vector<std::string> words) {
 
   if (!words.empty() && !words.front().starts_with('-')) {
     parsed.verb = find_verb(words.front());
-    if (parsed.verb == nullptr) wrong(in_quotes(words.front()) + " is no verb" + perhaps(words.front(), verb_names()), nullptr);
+    if (parsed.verb == nullptr)
+      wrong(in_quotes(words.front()) + " is no verb" + perhaps(words.front(), verb_names()), nullptr);
     words.erase(words.begin());
   }
 

@@ -44,8 +44,9 @@ std::string text_of(const Outcome& outcome) {
     text += "  " + padded(name, 22) + padded(value, 14) + std::string{sentence} + "\n";
   };
   row("strategy", outcome.strategy, "");
-#define NUMBER(name, sentence) \
-  row(#name, std::string_view{#name}.ends_with("_bytes") ? readable(outcome.name) : std::to_string(outcome.name), sentence);
+#define NUMBER(name, sentence)                                                                                    \
+  row(#name, std::string_view{#name}.ends_with("_bytes") ? readable(outcome.name) : std::to_string(outcome.name), \
+      sentence);
 #include "cli/replay/outcome.def"
 #undef NUMBER
   row("ratio", fixed(outcome.ratio(), "%.3f"), "reserved for one byte that lived, at the peaks");
@@ -56,12 +57,15 @@ std::string text_of(const Outcome& outcome) {
 }
 
 std::string table_of(const std::vector<Outcome>& outcomes) {
-  std::string text = "  " + padded("strategy", 22) + "   reserved   ratio   waste    growth  migrations    fences  driver ms     oom\n";
+  std::string text = "  " + padded("strategy", 22) +
+                     "   reserved   ratio   waste    growth  migrations    fences  driver ms     oom\n";
   for (const Outcome& one : outcomes) {
     char line[160];
-    std::snprintf(line, sizeof line, "%11s %7.3f %6.1f%% %9llu %11llu %9llu %10.1f %7llu\n", readable(one.reserved_peak_bytes).c_str(), one.ratio(),
-                  one.waste() * 100, static_cast<unsigned long long>(one.growth_steps), static_cast<unsigned long long>(one.migrations),
-                  static_cast<unsigned long long>(one.fences), one.driver_us / 1000, static_cast<unsigned long long>(one.oom));
+    std::snprintf(line, sizeof line, "%11s %7.3f %6.1f%% %9llu %11llu %9llu %10.1f %7llu\n",
+                  readable(one.reserved_peak_bytes).c_str(), one.ratio(), one.waste() * 100,
+                  static_cast<unsigned long long>(one.growth_steps), static_cast<unsigned long long>(one.migrations),
+                  static_cast<unsigned long long>(one.fences), one.driver_us / 1000,
+                  static_cast<unsigned long long>(one.oom));
     text += "  " + padded(one.strategy, 22) + line;
   }
   return text;
@@ -74,7 +78,8 @@ class Contestant {
     const std::size_t colon = text.find(':');
     const std::string name = text.substr(0, colon);
     if (colon != std::string::npos) {
-      if (name != "pytorch") throw Problem(Exit::usage, "--compare: " + in_quotes(text) + ": only pytorch takes a size");
+      if (name != "pytorch")
+        throw Problem(Exit::usage, "--compare: " + in_quotes(text) + ": only pytorch takes a size");
       max_split_ = bytes_of_text("--compare", text.substr(colon + 1));
     }
     std::vector<std::string> names;
@@ -88,7 +93,8 @@ class Contestant {
     }
     if (ours_ || model_ != nullptr) return;
     const std::string nearest{nearest_name(name, names)};
-    throw Problem(Exit::usage, "--compare: " + in_quotes(name) + " is no allocator" + (nearest.empty() ? "" : "; did you mean " + nearest + "?"));
+    throw Problem(Exit::usage, "--compare: " + in_quotes(name) + " is no allocator" +
+                                   (nearest.empty() ? "" : "; did you mean " + nearest + "?"));
   }
 
   Outcome play(const Trace& trace) const {
@@ -106,7 +112,8 @@ class Contestant {
 
 std::vector<std::string> names_in(const std::string& list) {
   NameList names;
-  if (parse(list, names) != Fault::none || names.empty()) throw Problem(Exit::usage, "--compare: " + in_quotes(list) + " is no list of names");
+  if (parse(list, names) != Fault::none || names.empty())
+    throw Problem(Exit::usage, "--compare: " + in_quotes(list) + " is no list of names");
   return names;
 }
 
@@ -123,11 +130,13 @@ Exit replay_verb(const Arguments& arguments) {
   if (trace.requests == 0) throw Problem(Exit::input, escaped(trace.name, trace.name.size()) + ": holds no request");
   for (const std::string& line : trace.notes) note(line);
   Json json = json_of(trace);
-  const std::string head = escaped(trace.name, trace.name.size()) + ": " + trace.format + ", " + std::to_string(trace.events.size()) + " events\n";
+  const std::string head = escaped(trace.name, trace.name.size()) + ": " + trace.format + ", " +
+                           std::to_string(trace.events.size()) + " events\n";
   if (contestants.empty()) {
     const Outcome outcome = play_pool(trace, pool);
     json.update(json_of(outcome));
-    print(arguments.has("--json") ? json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n" : head + text_of(outcome));
+    print(arguments.has("--json") ? json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
+                                  : head + text_of(outcome));
     return Exit::ok;
   }
   std::vector<Outcome> outcomes;
@@ -136,7 +145,8 @@ Exit replay_verb(const Arguments& arguments) {
     outcomes.push_back(contestant.play(trace));
     json["compare"].push_back(json_of(outcomes.back()));
   }
-  print(arguments.has("--json") ? json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n" : head + table_of(outcomes));
+  print(arguments.has("--json") ? json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
+                                : head + table_of(outcomes));
   return Exit::ok;
 }
 

@@ -11,7 +11,8 @@ namespace gpupool::cli {
 Setting setting_of(std::string_view text, std::string_view option) {
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0) {
-    throw Problem(Exit::usage, std::string{option} + ": " + in_quotes(text) + " is not KEY=VALUE, such as pool.handle=32MiB");
+    throw Problem(Exit::usage,
+                  std::string{option} + ": " + in_quotes(text) + " is not KEY=VALUE, such as pool.handle=32MiB");
   }
   return {std::string{text.substr(0, equals)}, std::string{text.substr(equals + 1)}};
 }
@@ -49,7 +50,8 @@ Loaded loaded_from(const std::string& file) {
   const JsonSettings json = read_json(read.text);
   if (!json.syntax.empty()) {
     const JsonFault& fault = json.syntax.front();
-    throw Problem(Exit::input, to_text(Source{SourceKind::file, file, fault.line, fault.column}) + ": " + fault.problem);
+    throw Problem(Exit::input,
+                  to_text(Source{SourceKind::file, file, fault.line, fault.column}) + ": " + fault.problem);
   }
   return load_file(file);
 }

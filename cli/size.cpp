@@ -30,7 +30,8 @@ Share share_of(std::string_view option, const std::string& text) {
   Share share;
   if (text == "0" || text == "0%") return share;
   const Fault fault = parse(text, share);
-  if (fault != Fault::none) throw Problem(Exit::usage, std::string{option} + ": " + in_quotes(text) + " " + std::string{fault_text(fault)});
+  if (fault != Fault::none)
+    throw Problem(Exit::usage, std::string{option} + ": " + in_quotes(text) + " " + std::string{fault_text(fault)});
   return share;
 }
 
@@ -65,7 +66,8 @@ Exit conclude(const Arguments& arguments, const std::vector<Row>& rows, Share ma
   }
   std::string text;
   for (const Row& row : rows) text += padded(readable(row.need), 12) + escaped(row.who, row.who.size()) + "\n";
-  text += "next time: pool.size=" + to_text(size) + (handle ? " pool.handle=" + to_text(handle) : "") + ", or as a file:\n" + next.dump(2) + "\n";
+  text += "next time: pool.size=" + to_text(size) + (handle ? " pool.handle=" + to_text(handle) : "") +
+          ", or as a file:\n" + next.dump(2) + "\n";
   print(text);
   return status;
 }
@@ -80,7 +82,10 @@ Exit by_traces(const Arguments& arguments) {
     for (const std::string& line : traces.back().notes) note(line);
   }
   const bool has_target = arguments.has("--target-waste");
-  const double target = has_target ? double(share_of("--target-waste", arguments.value("--target-waste")).parts_per_billion) / Share::kWhole : 1.0;
+  const double target =
+      has_target
+          ? double(share_of("--target-waste", arguments.value("--target-waste")).parts_per_billion) / Share::kWhole
+          : 1.0;
   std::vector<Bytes> handles{pool.handle};
   if (has_target) handles.assign(std::begin(kHandles), std::end(kHandles));
   std::vector<Row> rows;
@@ -95,16 +100,19 @@ Exit by_traces(const Arguments& arguments) {
       with.handle = tried;
       const Smallest smallest = smallest_pool(trace, with);
       worst = std::max(worst, smallest.waste());
-      rows.push_back({trace.name, smallest.size, {{"peak_live_bytes", smallest.peak_live}, {"waste", smallest.waste()}}});
+      rows.push_back(
+          {trace.name, smallest.size, {{"peak_live_bytes", smallest.peak_live}, {"waste", smallest.waste()}}});
     }
     if (worst <= target) break;
   }
   Exit status = Exit::ok;
   if (worst > target) {
-    note("no pool.handle reaches the target; with the smallest one " + to_text(Share{static_cast<std::uint32_t>(worst * Share::kWhole)}) + " is wasted");
+    note("no pool.handle reaches the target; with the smallest one " +
+         to_text(Share{static_cast<std::uint32_t>(worst * Share::kWhole)}) + " is wasted");
     status = Exit::warning;
   }
-  return conclude(arguments, rows, arguments.has("--margin") ? margin_of(arguments) : Share{}, has_target ? handle : setup.options.handle.bytes, status);
+  return conclude(arguments, rows, arguments.has("--margin") ? margin_of(arguments) : Share{},
+                  has_target ? handle : setup.options.handle.bytes, status);
 }
 
 /// A folder for the reports of one run, removed at the end.
@@ -152,7 +160,9 @@ Exit by_running(const Arguments& arguments) {
   std::ranges::sort(files);
   for (const std::string& file : files) add_rows(rows, read_report(file));
   if (ended != 0) note("the program ended with status " + std::to_string(ended));
-  if (rows.empty()) throw Problem(Exit::broken, "no process of it used device memory through the preload; gpupool doctor -- PROGRAM may know why");
+  if (rows.empty())
+    throw Problem(Exit::broken,
+                  "no process of it used device memory through the preload; gpupool doctor -- PROGRAM may know why");
   return conclude(arguments, rows, margin, 0, ended == 0 ? Exit::ok : Exit::warning);
 }
 
@@ -160,7 +170,12 @@ Exit by_running(const Arguments& arguments) {
 
 Exit size_verb(const Arguments& arguments) {
   if (arguments.operands.empty() == arguments.program.empty()) {
-    throw Problem(Exit::usage, "traces or a program, and not both: gpupool size TRACE..., or gpupool size -- PROGRAM...");
+    throw Problem(Exit::usage,
+                  "traces or a program, and not both: gpupool size TRACE..., or gpupool size -- PROGRAM...");
+  }
+  // Before the work, which may take hours.
+  if (const std::string file = arguments.value("--write"); !file.empty() && fs::exists(fs::symlink_status(file))) {
+    throw Problem(Exit::output, escaped(file, file.size()) + ": exists already and is not overwritten");
   }
   return arguments.program.empty() ? by_traces(arguments) : by_running(arguments);
 }

@@ -1,6 +1,6 @@
 // verbs.def and exits.def as data, and what the parser makes of a command line.
-// Constant tables; Arguments is a value. A verb is a function from Arguments to an exit status, in the file of its name;
-// what goes wrong on the way is thrown as a Problem (console.h) and told by main().
+// Constant tables; Arguments is a value. A verb is a function from Arguments to an exit status, in the file of its
+// name; what goes wrong on the way is thrown as a Problem (console.h) and told by main().
 #pragma once
 #include <map>
 #include <span>

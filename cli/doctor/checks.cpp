@@ -1,6 +1,6 @@
 // See finding.h: the checks of the machine and the shell.
-#include <fcntl.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -20,7 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// cuDriverGetVersion counts 12.5 as 12050; before it, events of whole contexts are missing and a free waits on the host.
+// cuDriverGetVersion counts 12.5 as 12050; before it, events of whole contexts are missing and a free waits on the
+// host.
 constexpr int kContextEvents = 12050;
 constexpr int kNoDevice = 100;
 
@@ -62,22 +63,29 @@ std::string_view level_text(Level level) {
 void check_driver(Findings& findings) {
   const Probe probe = probe_library("libcuda.so.1", look_at_driver);
   if (!probe.loaded) {
-    findings.push_back({Level::broken, "driver", probe.says, "install NVIDIA's driver; in a container, let its runtime mount it"});
+    findings.push_back(
+        {Level::broken, "driver", probe.says, "install NVIDIA's driver; in a container, let its runtime mount it"});
     return;
   }
   const std::size_t blank = probe.says.find(' ');
   if (blank == std::string::npos) {
-    findings.push_back({Level::broken, "driver", "libcuda.so.1 has no cuInit or cuDriverGetVersion", "it is no CUDA driver; look at LD_LIBRARY_PATH"});
+    findings.push_back({Level::broken, "driver", "libcuda.so.1 has no cuInit or cuDriverGetVersion",
+                        "it is no CUDA driver; look at LD_LIBRARY_PATH"});
     return;
   }
   const int init = std::stoi(probe.says.substr(0, blank));
   const int number = std::stoi(probe.says.substr(blank + 1));
   const std::string version = std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
   if (init != 0) {
-    const std::string says = "CUDA " + version + (init == kNoDevice ? ", and no device" : ", and cuInit answers " + std::to_string(init));
-    findings.push_back({Level::broken, "driver", says, "nvidia-smi shows what the driver sees; look at CUDA_VISIBLE_DEVICES and the container's devices"});
+    const std::string says =
+        "CUDA " + version + (init == kNoDevice ? ", and no device" : ", and cuInit answers " + std::to_string(init));
+    findings.push_back(
+        {Level::broken, "driver", says,
+         "nvidia-smi shows what the driver sees; look at CUDA_VISIBLE_DEVICES and the container's devices"});
   } else if (number < kContextEvents) {
-    findings.push_back({Level::warning, "driver", "CUDA " + version + ": a plain free waits on the host, as it does without gpupool", "a driver for CUDA 12.5 or newer lets the device wait instead"});
+    findings.push_back({Level::warning, "driver",
+                        "CUDA " + version + ": a plain free waits on the host, as it does without gpupool",
+                        "a driver for CUDA 12.5 or newer lets the device wait instead"});
   } else {
     findings.push_back({Level::ok, "driver", "CUDA " + version, ""});
   }
@@ -98,7 +106,8 @@ void check_libraries(Findings& findings, const std::string& wanted) {
     if (probe.loaded) {
       findings.push_back({Level::ok, what, path, ""});
     } else {
-      findings.push_back({Level::broken, what, probe.says, "front and core of one build belong beside each other, on a C library that is new enough"});
+      findings.push_back({Level::broken, what, probe.says,
+                          "front and core of one build belong beside each other, on a C library that is new enough"});
     }
   }
 }
@@ -110,18 +119,22 @@ void check_preload(Findings& findings, const Environment& environment) {
   for (const std::string& entry : preload_entries(list)) {
     named = named || fs::path{entry}.filename() == kFrontName;
     if (entry.find('/') != std::string::npos && !fs::exists(entry, error)) {
-      findings.push_back({Level::warning, "preload", "LD_PRELOAD names " + entry + ", which is not there", "take it out of LD_PRELOAD"});
+      findings.push_back({Level::warning, "preload", "LD_PRELOAD names " + entry + ", which is not there",
+                          "take it out of LD_PRELOAD"});
     }
   }
   if (const std::string off = value_of(environment, "GPUPOOL_DISABLE"); !off.empty() && off != "0") {
-    findings.push_back({Level::broken, "preload", "GPUPOOL_DISABLE=" + off + " switches gpupool off", "unset GPUPOOL_DISABLE"});
+    findings.push_back(
+        {Level::broken, "preload", "GPUPOOL_DISABLE=" + off + " switches gpupool off", "unset GPUPOOL_DISABLE"});
   }
   if (!named) {
     findings.push_back({Level::ok, "preload", "not set in this shell; gpupool run sets it for its program", ""});
   } else if (is_loaded_here(kFrontName)) {
     findings.push_back({Level::ok, "preload", "LD_PRELOAD is in effect", ""});
   } else {
-    findings.push_back({Level::broken, "preload", "LD_PRELOAD names " + std::string{kFrontName} + ", and the loader has not loaded it", "use its absolute path, without blanks or colons"});
+    findings.push_back({Level::broken, "preload",
+                        "LD_PRELOAD names " + std::string{kFrontName} + ", and the loader has not loaded it",
+                        "use its absolute path, without blanks or colons"});
   }
 }
 
@@ -131,7 +144,8 @@ void check_configuration(Findings& findings) {
     findings.push_back({Level::warning, "configuration", diagnostic.message(), "gpupool config shows what holds"});
   }
   if (!loaded.diagnostics.empty()) return;
-  findings.push_back({Level::ok, "configuration", loaded.file.empty() ? "valid; no file" : "valid; " + loaded.file, ""});
+  findings.push_back(
+      {Level::ok, "configuration", loaded.file.empty() ? "valid; no file" : "valid; " + loaded.file, ""});
 }
 
 void check_switches(Findings& findings, const Environment& environment) {
@@ -140,12 +154,17 @@ void check_switches(Findings& findings, const Environment& environment) {
     const std::string assignment = name + "=" + std::string{one.value};
     const std::string value = value_of(environment, name);
     if (value.find(one.value) != std::string::npos) {
-      findings.push_back({Level::ok, "switches", assignment + ": " + std::string{one.framework} + " uses the pool as its cache", ""});
+      findings.push_back(
+          {Level::ok, "switches", assignment + ": " + std::string{one.framework} + " uses the pool as its cache", ""});
     } else if (!value.empty()) {
-      findings.push_back({Level::warning, "switches", name + "=" + value + ": " + std::string{one.framework} + " keeps a cache of its own", "set " + assignment});
+      findings.push_back({Level::warning, "switches",
+                          name + "=" + value + ": " + std::string{one.framework} + " keeps a cache of its own",
+                          "set " + assignment});
     } else if (one.not_beside.empty() || name == "PYTORCH_ALLOC_CONF") {
       if (!one.not_beside.empty() && !value_of(environment, std::string{one.not_beside}).empty()) continue;
-      findings.push_back({Level::note, "switches", std::string{one.framework} + " keeps a cache of its own above the pool", "gpupool run --unify, or " + assignment});
+      findings.push_back({Level::note, "switches",
+                          std::string{one.framework} + " keeps a cache of its own above the pool",
+                          "gpupool run --unify, or " + assignment});
     }
   }
 }
@@ -154,14 +173,16 @@ void check_shared_memory(Findings& findings) {
   const std::string name = "/gpupool-doctor-" + std::to_string(getpid());
   const int file = shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL, 0600);
   if (file < 0) {
-    findings.push_back({Level::warning, "shared memory", "/dev/shm: " + error_text(errno), "mount a tmpfs on /dev/shm that this user may write"});
+    findings.push_back({Level::warning, "shared memory", "/dev/shm: " + error_text(errno),
+                        "mount a tmpfs on /dev/shm that this user may write"});
     return;
   }
   const int error = posix_fallocate(file, 0, 1 << 16);
   close(file);
   shm_unlink(name.c_str());
   if (error != 0) {
-    findings.push_back({Level::warning, "shared memory", "/dev/shm: " + error_text(error), "make /dev/shm larger (docker run --shm-size)"});
+    findings.push_back({Level::warning, "shared memory", "/dev/shm: " + error_text(error),
+                        "make /dev/shm larger (docker run --shm-size)"});
   } else {
     findings.push_back({Level::ok, "shared memory", "/dev/shm can be written", ""});
   }

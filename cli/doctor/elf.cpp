@@ -63,14 +63,17 @@ std::string text_at(const std::vector<char>& table, std::size_t offset) {
 std::vector<std::string> undefined_symbols(File& file, const Header& header) {
   std::vector<std::string> names;
   std::vector<Section> sections(header.e_shnum);
-  if (header.e_shentsize != sizeof(Section) || !file.read(header.e_shoff, sections.data(), sections.size())) return names;
+  if (header.e_shentsize != sizeof(Section) || !file.read(header.e_shoff, sections.data(), sections.size()))
+    return names;
   for (const Section& section : sections) {
     if (section.sh_type != SHT_DYNSYM || section.sh_link >= sections.size()) continue;
     const Section& texts = sections[section.sh_link];
     if (section.sh_size > file.size() || texts.sh_size > file.size()) continue;
     std::vector<Symbol> symbols(std::min<std::size_t>(section.sh_size / sizeof(Symbol), kMostSymbols));
     std::vector<char> table(texts.sh_size);
-    if (!file.read(section.sh_offset, symbols.data(), symbols.size()) || !file.read(texts.sh_offset, table.data(), table.size())) continue;
+    if (!file.read(section.sh_offset, symbols.data(), symbols.size()) ||
+        !file.read(texts.sh_offset, table.data(), table.size()))
+      continue;
     for (const Symbol& symbol : symbols) {
       if (symbol.st_shndx == SHN_UNDEF && symbol.st_name != 0) names.push_back(text_at(table, symbol.st_name));
     }
@@ -93,7 +96,8 @@ ElfFacts elf_facts(const std::string& path) {
     return facts;
   }
   std::vector<Segment> segments(header.e_phnum);
-  if (header.e_phentsize != sizeof(Segment) || !file.read(header.e_phoff, segments.data(), segments.size())) return facts;
+  if (header.e_phentsize != sizeof(Segment) || !file.read(header.e_phoff, segments.data(), segments.size()))
+    return facts;
   for (const Segment& segment : segments) {
     if (segment.p_type != PT_INTERP || segment.p_filesz == 0 || segment.p_filesz > 4096) continue;
     std::vector<char> text(segment.p_filesz);
@@ -118,7 +122,9 @@ std::string script_interpreter(const std::string& path) {
   }
   if (words.empty()) return {};
   if (!words.front().ends_with("/env")) return words.front();
-  const auto named = std::find_if(words.begin() + 1, words.end(), [](const std::string& word) { return !word.starts_with('-') && word.find('=') == std::string::npos; });
+  const auto named = std::find_if(words.begin() + 1, words.end(), [](const std::string& word) {
+    return !word.starts_with('-') && word.find('=') == std::string::npos;
+  });
   return named == words.end() ? words.front() : *named;
 }
 
@@ -133,7 +139,8 @@ std::string find_program(const std::string& program) {
   for (;;) {
     const std::size_t colon = rest.find(':');
     const fs::path folder{rest.substr(0, colon)};
-    const std::string path = fs::absolute((folder.empty() ? fs::path{"."} : folder) / program).lexically_normal().string();
+    const std::string path =
+        fs::absolute((folder.empty() ? fs::path{"."} : folder) / program).lexically_normal().string();
     if (usable(path)) return path;
     if (colon == std::string_view::npos) return {};
     rest.remove_prefix(colon + 1);

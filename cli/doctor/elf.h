@@ -1,4 +1,5 @@
-// What an executable's file says about how it will be loaded (ELF; System V ABI, gABI 4.2). Reads the file, nothing else.
+// What an executable's file says about how it will be loaded (ELF; System V ABI, gABI 4.2). Reads the file, nothing
+// else.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,8 +8,8 @@ namespace gpupool::cli {
 
 struct ElfFacts {
   bool is_elf = false;
-  bool other_machine = false;  // not this command's word size or processor
-  std::string interpreter;     // the loader's path; empty: static
+  bool other_machine = false;        // not this command's word size or processor
+  std::string interpreter;           // the loader's path; empty: static
   std::vector<std::string> imports;  // names of undefined dynamic symbols
 };
 

@@ -44,13 +44,15 @@ Probe probe_library(const std::string& name, std::string (*look)(void* library))
   close(pipe_ends[1]);
   std::string answer;
   char piece[512];
-  for (ssize_t got = 0; (got = read(pipe_ends[0], piece, sizeof piece)) > 0;) answer.append(piece, static_cast<std::size_t>(got));
+  for (ssize_t got = 0; (got = read(pipe_ends[0], piece, sizeof piece)) > 0;)
+    answer.append(piece, static_cast<std::size_t>(got));
   close(pipe_ends[0]);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (answer.empty()) {
-    return {false, WIFSIGNALED(status) ? std::string{"loading it ends the process: "} + strsignal(WTERMSIG(status)) : "loading it ends the process"};
+    return {false, WIFSIGNALED(status) ? std::string{"loading it ends the process: "} + strsignal(WTERMSIG(status))
+                                       : "loading it ends the process"};
   }
   return {answer.front() == kLoaded, answer.substr(1)};
 }

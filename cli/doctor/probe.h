@@ -1,4 +1,5 @@
-// Loading a library to see whether it can be loaded, in a child process, so that nothing of it stays here and a crash is an answer.
+// Loading a library to see whether it can be loaded, in a child process, so that nothing of it stays here and a crash
+// is an answer.
 #pragma once
 #include <string>
 

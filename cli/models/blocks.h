@@ -1,6 +1,6 @@
 // Blocks in address order, and the free ones by size: what the allocators that are modelled have in common.
-// A block is a number into one array; neighbours are linked, and a chain of neighbours is one piece of memory from the driver. A free
-// list is one stream's (and one pool's) own. Owned by a model.
+// A block is a number into one array; neighbours are linked, and a chain of neighbours is one piece of memory from the
+// driver. A free list is one stream's (and one pool's) own. Owned by a model.
 #pragma once
 #include <cstdint>
 #include <set>

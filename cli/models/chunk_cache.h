@@ -1,5 +1,6 @@
-// A cache of chunks from cuMemAlloc that are cut into blocks: what PyTorch's default allocator and PaddlePaddle's share. Free neighbours in
-// a chunk merge, chunks never do. A full card makes it give back every chunk that is wholly free, and try once more.
+// A cache of chunks from cuMemAlloc that are cut into blocks: what PyTorch's default allocator and PaddlePaddle's
+// share. Free neighbours in a chunk merge, chunks never do. A full card makes it give back every chunk that is wholly
+// free, and try once more.
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -28,7 +28,8 @@ struct ModelRow {
   std::unique_ptr<Model> (*make)(Bytes card, Bytes max_split);
 };
 
-/// The models of other allocators, by the names that --compare takes. `max_split` is PyTorch's max_split_size_mb; 0 is none.
+/// The models of other allocators, by the names that --compare takes. `max_split` is PyTorch's max_split_size_mb; 0 is
+/// none.
 const std::vector<ModelRow>& model_rows();
 
 std::unique_ptr<Model> make_pytorch(Bytes card, Bytes max_split);

@@ -1,6 +1,7 @@
-// PaddlePaddle's auto_growth (paddle/phi/core/memory/allocation/auto_growth_best_fit_allocator.cc), one for each stream. Sizes are rounded
-// to 256 bytes. A request that no free block holds gets a new chunk of at least 8 MiB. Best fit by size and address; the request takes the
-// end of a block, the rest stays free in front of it; neighbours in a chunk merge. When the card is full, idle chunks go back.
+// PaddlePaddle's auto_growth (paddle/phi/core/memory/allocation/auto_growth_best_fit_allocator.cc), one for each
+// stream. Sizes are rounded to 256 bytes. A request that no free block holds gets a new chunk of at least 8 MiB. Best
+// fit by size and address; the request takes the end of a block, the rest stays free in front of it; neighbours in a
+// chunk merge. When the card is full, idle chunks go back.
 #include <algorithm>
 
 #include "cli/models/chunk_cache.h"

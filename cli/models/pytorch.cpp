@@ -1,7 +1,8 @@
-// PyTorch's caching allocator (c10/cuda/CUDACachingAllocator.cpp, versions 2.0 to 2.11) with its defaults or with max_split_size_mb.
-// Sizes are rounded to 512 bytes. Each stream has a pool for requests up to 1 MiB, in segments of 2 MiB, and one for larger ones, in
-// segments of 20 MiB, from 10 MiB on of the request itself rounded to 2 MiB. Best fit by size and address within a pool; segments never
-// merge. What is cached goes back to the driver only when the card is full: whole free segments, then the request is tried again.
+// PyTorch's caching allocator (c10/cuda/CUDACachingAllocator.cpp, versions 2.0 to 2.11) with its defaults or with
+// max_split_size_mb. Sizes are rounded to 512 bytes. Each stream has a pool for requests up to 1 MiB, in segments of 2
+// MiB, and one for larger ones, in segments of 20 MiB, from 10 MiB on of the request itself rounded to 2 MiB. Best fit
+// by size and address within a pool; segments never merge. What is cached goes back to the driver only when the card is
+// full: whole free segments, then the request is tried again.
 #include "cli/models/chunk_cache.h"
 #include "cli/models/model.h"
 #include "cli/trace/trace.h"

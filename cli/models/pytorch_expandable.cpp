@@ -1,7 +1,7 @@
-// PyTorch's caching allocator with expandable_segments:True (same source as pytorch.cpp): each stream and pool has one range of addresses
-// that grows by pages, 2 MiB in the small pool and 20 MiB in the large one. Blocks that are not mapped are neighbours like any other;
-// a request maps the first place whose free and unmapped neighbours hold it. When the card is full, free blocks are unmapped
-// by whole pages.
+// PyTorch's caching allocator with expandable_segments:True (same source as pytorch.cpp): each stream and pool has one
+// range of addresses that grows by pages, 2 MiB in the small pool and 20 MiB in the large one. Blocks that are not
+// mapped are neighbours like any other; a request maps the first place whose free and unmapped neighbours hold it. When
+// the card is full, free blocks are unmapped by whole pages.
 #include <algorithm>
 #include <optional>
 
@@ -92,7 +92,9 @@ class Expandable final : public Model {
   BlockNumber find(Pool& pool, Bytes size) {
     auto best = pool.free.fitting(size);
     if (best == pool.free.end()) return kNoBlock;
-    for (auto next = std::next(best); next != pool.free.end() && expandable(next->second) < expandable(best->second); ++next) best = next;
+    for (auto next = std::next(best); next != pool.free.end() && expandable(next->second) < expandable(best->second);
+         ++next)
+      best = next;
     const BlockNumber number = best->second;
     pool.free.erase(number, blocks_[number]);
     return number;

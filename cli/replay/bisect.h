@@ -1,4 +1,5 @@
-// The smallest pool that serves a trace: replay with pool.size and pool.max at the same value, and bisection over that value.
+// The smallest pool that serves a trace: replay with pool.size and pool.max at the same value, and bisection over that
+// value.
 #pragma once
 #include "cli/replay/play.h"
 
@@ -11,7 +12,8 @@ struct Smallest {
   double waste() const { return size > peak_live ? 1.0 - double(peak_live) / double(size) : 0.0; }
 };
 
-/// `pool` as resolved; its strategy, size and max are what is looked for. Every request is served by the pool of the size found.
+/// `pool` as resolved; its strategy, size and max are what is looked for. Every request is served by the pool of the
+/// size found.
 Smallest smallest_pool(const Trace& trace, ResolvedPool pool);
 
 }  // namespace gpupool::cli

@@ -1,5 +1,5 @@
-// What calls to the driver cost on the host, in microseconds: medians on an H200 with driver 580, CUDA 13.0. The ratios matter, not the
-// last digit. Constants, and the sum that replay reports as driver_us.
+// What calls to the driver cost on the host, in microseconds: medians on an H200 with driver 580, CUDA 13.0. The ratios
+// matter, not the last digit. Constants, and the sum that replay reports as driver_us.
 #pragma once
 #include <cstdint>
 
@@ -22,7 +22,8 @@ struct DriverCalls {
 
   double microseconds() const {
     return 21.0 * double(create) + (0.7 + 22.0) * double(map) + 15.0 * double(unmap) + 14.0 * double(release) +
-           0.2 * double(record) + 0.16 * double(wait) + 0.23 * double(query) + 32.0 * double(allocate) + 30.0 * double(free);
+           0.2 * double(record) + 0.16 * double(wait) + 0.23 * double(query) + 32.0 * double(allocate) +
+           30.0 * double(free);
   }
 };
 

@@ -2,8 +2,8 @@
 #pragma once
 #include <string>
 
-#include "cli/replay/outcome.h"
 #include "cli/models/model.h"
+#include "cli/replay/outcome.h"
 #include "cli/trace/trace.h"
 #include "config/options.h"
 #include "pool/tape_types.h"

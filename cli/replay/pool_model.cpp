@@ -6,7 +6,8 @@
 namespace gpupool::cli {
 
 PoolModel::PoolModel(const TapeOptions& options, Bytes card, Placement placement)
-    : backing_({.placement = placement, .granularity = kHandleGranularity, .card_bytes = card}), tape_(options, backing_, fence_) {
+    : backing_({.placement = placement, .granularity = kHandleGranularity, .card_bytes = card}),
+      tape_(options, backing_, fence_) {
   while (tape_.prefill(options.size) != 0) {
   }
 }

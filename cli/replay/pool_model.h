@@ -1,4 +1,5 @@
-// gpupool's own pool as a Model: the tape of pool/, on a card that exists only as books, where all work is complete at once.
+// gpupool's own pool as a Model: the tape of pool/, on a card that exists only as books, where all work is complete at
+// once.
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -23,7 +23,8 @@ bool is_default(const Loaded& loaded, std::string_view key) {
 Bytes bytes_of_text(std::string_view option, std::string_view text) {
   Bytes bytes = 0;
   const Fault fault = parse(text, bytes);
-  if (fault != Fault::none) throw Problem(Exit::usage, std::string{option} + ": " + in_quotes(text) + " " + std::string{fault_text(fault)});
+  if (fault != Fault::none)
+    throw Problem(Exit::usage, std::string{option} + ": " + in_quotes(text) + " " + std::string{fault_text(fault)});
   return bytes;
 }
 
@@ -48,7 +49,8 @@ ResolvedPool resolve_for_replay(const ReplaySetup& setup) {
     if (diagnostic.severity == Severity::warning) note(diagnostic.message());
   }
   if (resolution.pool.max == 0) {
-    throw Problem(Exit::usage, "pool.strategy=" + to_text(setup.options.strategy) + " on a card of " + readable(setup.card) + " has no pool to replay");
+    throw Problem(Exit::usage, "pool.strategy=" + to_text(setup.options.strategy) + " on a card of " +
+                                   readable(setup.card) + " has no pool to replay");
   }
   return resolution.pool;
 }

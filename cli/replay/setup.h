@@ -1,5 +1,5 @@
-// From a command line to the pool that is replayed. A trace has no card: unless --card names one, it has more memory than any trace needs,
-// and pool.size, a share of the card by default, is 0.
+// From a command line to the pool that is replayed. A trace has no card: unless --card names one, it has more memory
+// than any trace needs, and pool.size, a share of the card by default, is 0.
 #pragma once
 #include "cli/verbs.h"
 #include "config/load.h"

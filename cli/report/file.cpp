@@ -29,7 +29,8 @@ std::string read_all(const std::string& path) {
   std::string text;
   char piece[1 << 16];
   ssize_t got = 0;
-  while ((got = read(file, piece, sizeof piece)) > 0 && text.size() <= kLargest) text.append(piece, static_cast<std::size_t>(got));
+  while ((got = read(file, piece, sizeof piece)) > 0 && text.size() <= kLargest)
+    text.append(piece, static_cast<std::size_t>(got));
   const int error = errno;
   close(file);
   if (got < 0) refuse(path, error_text(error));
@@ -40,7 +41,8 @@ std::string read_all(const std::string& path) {
 // The members of one object, each by its name and type.
 class Members {
  public:
-  Members(const std::string& path, std::string place, const Json& object) : path_(path), place_(std::move(place)), object_(object) {
+  Members(const std::string& path, std::string place, const Json& object)
+      : path_(path), place_(std::move(place)), object_(object) {
     if (!object_.is_object()) refuse(path_, place_ + " is no object");
   }
 
@@ -68,7 +70,8 @@ class Members {
     const Json* list = find(name);
     if (list == nullptr) return;
     if (!list->is_array()) wrong(name, "a list");
-    for (std::size_t i = 0; i < list->size(); ++i) visit(Members(path_, std::string{name} + "[" + std::to_string(i) + "]", (*list)[i]));
+    for (std::size_t i = 0; i < list->size(); ++i)
+      visit(Members(path_, std::string{name} + "[" + std::to_string(i) + "]", (*list)[i]));
   }
   Members object(const char* name) const {
     const Json* member = find(name);
@@ -127,7 +130,9 @@ ProcessReport read_report(const std::string& path) {
   const Members root(path, "", json);
   std::uint64_t version = 0;
   root.take("gpupool_report", version);
-  if (version != kVersion) refuse(path, "is a report of version " + std::to_string(version) + "; this command reads version " + std::to_string(kVersion));
+  if (version != kVersion)
+    refuse(path, "is a report of version " + std::to_string(version) + "; this command reads version " +
+                     std::to_string(kVersion));
 
   ProcessReport report;
   report.file = path;

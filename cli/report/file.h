@@ -1,5 +1,6 @@
 // One report of one process, as libgpupool_core.so writes it at the exit (stats.path): read, checked and typed.
-// What a newer or older core does not say is 0 or empty; what has the wrong type is a Problem that names file and member.
+// What a newer or older core does not say is 0 or empty; what has the wrong type is a Problem that names file and
+// member.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -47,7 +47,8 @@ std::vector<CardSum> card_sums(const std::vector<RankRow>& rows) {
   std::vector<CardSum> sums;
   for (const RankRow& row : rows) {
     if (row.pool == nullptr) continue;
-    auto found = std::ranges::find_if(sums, [&](const CardSum& sum) { return sum.host == row.process->host && sum.uuid == row.pool->uuid; });
+    auto found = std::ranges::find_if(
+        sums, [&](const CardSum& sum) { return sum.host == row.process->host && sum.uuid == row.pool->uuid; });
     if (found == sums.end()) {
       sums.push_back({row.process->host, row.pool->uuid, row.pool->card, 0, 0, 0});
       found = std::prev(sums.end());

@@ -42,7 +42,8 @@ struct CardSum {
   std::uint64_t reserved_peak = 0;
   std::uint64_t live_peak = 0;
 };
-/// By host and UUID, in the order in which they appear. Peaks of different processes are added, though they need not have been at once.
+/// By host and UUID, in the order in which they appear. Peaks of different processes are added, though they need not
+/// have been at once.
 std::vector<CardSum> card_sums(const std::vector<RankRow>& rows);
 
 }  // namespace gpupool::cli

@@ -21,7 +21,7 @@ class Reader {
       } else if (fields_[0] == "f") {
         free(line);
       } else {
-        source_.fault_at_line(in_quotes(line) + " is neither a,BLOCK,BYTES,STREAM nor f,BLOCK");
+        source_.fault_at_line(in_quotes(line.substr(0, 40)) + " is neither a,BLOCK,BYTES,STREAM nor f,BLOCK");
       }
     }
     return builder_.finish(source_.path(), "csv");
@@ -40,17 +40,20 @@ class Reader {
   }
 
   void allocate(std::string_view line) {
-    if (fields_.size() < 3 || fields_.size() > 4) source_.fault_at_line(in_quotes(line) + " is not a,BLOCK,BYTES,STREAM");
+    if (fields_.size() < 3 || fields_.size() > 4)
+      source_.fault_at_line(in_quotes(line) + " is not a,BLOCK,BYTES,STREAM");
     const std::uint64_t block = number(1, "block number");
     const std::uint64_t bytes = number(2, "number of bytes");
     if (bytes > kLargestRequest) source_.fault_at_line(in_quotes(fields_[2]) + " bytes are more than any card has");
-    if (!builder_.allocate(block, bytes, stream(3))) source_.fault_at_line("block " + std::to_string(block) + " is live already");
+    if (!builder_.allocate(block, bytes, stream(3)))
+      source_.fault_at_line("block " + std::to_string(block) + " is live already");
   }
 
   void free(std::string_view line) {
     if (fields_.size() < 2 || fields_.size() > 3) source_.fault_at_line(in_quotes(line) + " is not f,BLOCK");
     const std::uint64_t block = number(1, "block number");
-    if (!builder_.free(block, stream(2))) source_.fault_at_line("block " + std::to_string(block) + " is freed and not live");
+    if (!builder_.free(block, stream(2)))
+      source_.fault_at_line("block " + std::to_string(block) + " is freed and not live");
   }
 
   Source& source_;

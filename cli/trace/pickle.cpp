@@ -8,15 +8,48 @@ namespace gpupool::cli {
 namespace {
 
 enum Opcode : std::uint8_t {
-  kMark = '(', kStop = '.', kPop = '0', kPopMark = '1', kDup = '2',
-  kNone = 'N', kTrue = 0x88, kFalse = 0x89,
-  kInt4 = 'J', kInt1 = 'K', kInt2 = 'M', kLong1 = 0x8a, kLong4 = 0x8b, kFloat = 'G',
-  kText1 = 0x8c, kText4 = 'X', kText8 = 0x8d, kString1 = 'U', kString4 = 'T', kBytes1 = 'C', kBytes4 = 'B', kBytes8 = 0x8e,
-  kEmptyList = ']', kAppend = 'a', kAppends = 'e', kList = 'l',
-  kEmptyTuple = ')', kTuple = 't', kTuple1 = 0x85, kTuple2 = 0x86, kTuple3 = 0x87,
-  kEmptyDict = '}', kSetItem = 's', kSetItems = 'u', kDict = 'd',
-  kPut1 = 'q', kPut4 = 'r', kGet1 = 'h', kGet4 = 'j', kMemoize = 0x94,
-  kProtocol = 0x80, kFrame = 0x95,
+  kMark = '(',
+  kStop = '.',
+  kPop = '0',
+  kPopMark = '1',
+  kDup = '2',
+  kNone = 'N',
+  kTrue = 0x88,
+  kFalse = 0x89,
+  kInt4 = 'J',
+  kInt1 = 'K',
+  kInt2 = 'M',
+  kLong1 = 0x8a,
+  kLong4 = 0x8b,
+  kFloat = 'G',
+  kText1 = 0x8c,
+  kText4 = 'X',
+  kText8 = 0x8d,
+  kString1 = 'U',
+  kString4 = 'T',
+  kBytes1 = 'C',
+  kBytes4 = 'B',
+  kBytes8 = 0x8e,
+  kEmptyList = ']',
+  kAppend = 'a',
+  kAppends = 'e',
+  kList = 'l',
+  kEmptyTuple = ')',
+  kTuple = 't',
+  kTuple1 = 0x85,
+  kTuple2 = 0x86,
+  kTuple3 = 0x87,
+  kEmptyDict = '}',
+  kSetItem = 's',
+  kSetItems = 'u',
+  kDict = 'd',
+  kPut1 = 'q',
+  kPut4 = 'r',
+  kGet1 = 'h',
+  kGet4 = 'j',
+  kMemoize = 0x94,
+  kProtocol = 0x80,
+  kFrame = 0x95,
 };
 
 std::string shown(std::uint8_t opcode) {
@@ -45,30 +78,85 @@ const Pickle::Value* Pickle::find(Value dict, std::string_view key) const {
 bool Pickle::step() {
   const std::uint8_t opcode = source_.byte();
   switch (opcode) {
-    case kProtocol: source_.number(1); return true;
-    case kFrame: source_.number(8); return true;
-    case kStop: root_ = pop(); return false;
-    case kMark: marks_.push_back(stack_.size()); return true;
-    case kPop: pop(); return true;
-    case kPopMark: pop_to_mark(); return true;
-    case kDup: push(pop()), push(stack_.back()); return true;
-    case kNone: push(add(Type::none, 0)); return true;
-    case kTrue: push(add(Type::boolean, 1)); return true;
-    case kFalse: push(add(Type::boolean, 0)); return true;
-    case kInt1: push(add(Type::integer, static_cast<std::int64_t>(source_.number(1)))); return true;
-    case kInt2: push(add(Type::integer, static_cast<std::int64_t>(source_.number(2)))); return true;
-    case kInt4: push(add(Type::integer, static_cast<std::int32_t>(source_.number(4)))); return true;
-    case kLong1: add_integer(source_.byte()); return true;
-    case kLong4: add_integer(static_cast<unsigned>(source_.number(4))); return true;
-    case kFloat: source_.number(8), push(add(Type::real, 0)); return true;  // no field that is read here is a float
-    case kText1: case kString1: case kBytes1: push(add_text(source_.number(1))); return true;
-    case kText4: case kString4: case kBytes4: push(add_text(source_.number(4))); return true;
-    case kText8: case kBytes8: push(add_text(source_.number(8))); return true;
-    case kEmptyList: case kEmptyTuple: push(add_list(Type::list, {})); return true;
-    case kEmptyDict: push(add_list(Type::dict, {})); return true;
-    case kList: case kTuple: push(add_list(Type::list, pop_to_mark())); return true;
-    case kDict: push(add_list(Type::dict, pop_to_mark())); return true;
-    case kTuple1: case kTuple2: case kTuple3: {
+    case kProtocol:
+      source_.number(1);
+      return true;
+    case kFrame:
+      source_.number(8);
+      return true;
+    case kStop:
+      root_ = pop();
+      return false;
+    case kMark:
+      marks_.push_back(stack_.size());
+      return true;
+    case kPop:
+      pop();
+      return true;
+    case kPopMark:
+      pop_to_mark();
+      return true;
+    case kDup:
+      push(pop()), push(stack_.back());
+      return true;
+    case kNone:
+      push(add(Type::none, 0));
+      return true;
+    case kTrue:
+      push(add(Type::boolean, 1));
+      return true;
+    case kFalse:
+      push(add(Type::boolean, 0));
+      return true;
+    case kInt1:
+      push(add(Type::integer, static_cast<std::int64_t>(source_.number(1))));
+      return true;
+    case kInt2:
+      push(add(Type::integer, static_cast<std::int64_t>(source_.number(2))));
+      return true;
+    case kInt4:
+      push(add(Type::integer, static_cast<std::int32_t>(source_.number(4))));
+      return true;
+    case kLong1:
+      add_integer(source_.byte());
+      return true;
+    case kLong4:
+      add_integer(static_cast<unsigned>(source_.number(4)));
+      return true;
+    case kFloat:
+      source_.number(8), push(add(Type::real, 0));
+      return true;  // no field that is read here is a float
+    case kText1:
+    case kString1:
+    case kBytes1:
+      push(add_text(source_.number(1)));
+      return true;
+    case kText4:
+    case kString4:
+    case kBytes4:
+      push(add_text(source_.number(4)));
+      return true;
+    case kText8:
+    case kBytes8:
+      push(add_text(source_.number(8)));
+      return true;
+    case kEmptyList:
+    case kEmptyTuple:
+      push(add_list(Type::list, {}));
+      return true;
+    case kEmptyDict:
+      push(add_list(Type::dict, {}));
+      return true;
+    case kList:
+    case kTuple:
+      push(add_list(Type::list, pop_to_mark()));
+      return true;
+    case kDict:
+      push(add_list(Type::dict, pop_to_mark()));
+      return true;
+    case kTuple1:
+    case kTuple2:
+    case kTuple3: {
       std::vector<Value> items(opcode - kTuple1 + 1u);
       for (std::size_t i = items.size(); i-- > 0;) items[i] = pop();
       push(add_list(Type::list, std::move(items)));
@@ -79,21 +167,36 @@ bool Pickle::step() {
       extend(Type::list, {item});
       return true;
     }
-    case kAppends: extend(Type::list, pop_to_mark()); return true;
+    case kAppends:
+      extend(Type::list, pop_to_mark());
+      return true;
     case kSetItem: {
       const Value value = pop();
       const Value key = pop();
       extend(Type::dict, {key, value});
       return true;
     }
-    case kSetItems: extend(Type::dict, pop_to_mark()); return true;
-    case kPut1: remember(source_.number(1)); return true;
-    case kPut4: remember(source_.number(4)); return true;
-    case kMemoize: remember(memo_.size()); return true;
-    case kGet1: recall(source_.number(1)); return true;
-    case kGet4: recall(source_.number(4)); return true;
+    case kSetItems:
+      extend(Type::dict, pop_to_mark());
+      return true;
+    case kPut1:
+      remember(source_.number(1));
+      return true;
+    case kPut4:
+      remember(source_.number(4));
+      return true;
+    case kMemoize:
+      remember(memo_.size());
+      return true;
+    case kGet1:
+      recall(source_.number(1));
+      return true;
+    case kGet4:
+      recall(source_.number(4));
+      return true;
     default:
-      source_.fault_at_offset("the pickle holds more than plain data (opcode " + shown(opcode) + "), which is not read");
+      source_.fault_at_offset("the pickle holds more than plain data (opcode " + shown(opcode) +
+                              "), which is not read");
   }
 }
 
@@ -127,7 +230,8 @@ void Pickle::add_integer(unsigned bytes) {
 }
 
 Pickle::Value Pickle::pop() {
-  if (stack_.empty() || (!marks_.empty() && stack_.size() <= marks_.back())) source_.fault_at_offset("the pickle takes more than it has put");
+  if (stack_.empty() || (!marks_.empty() && stack_.size() <= marks_.back()))
+    source_.fault_at_offset("the pickle takes more than it has put");
   const Value value = stack_.back();
   stack_.pop_back();
   return value;
@@ -146,7 +250,8 @@ std::vector<Pickle::Value> Pickle::pop_to_mark() {
 void Pickle::extend(Type wanted, const std::vector<Value>& items) {
   const Value top = pop();
   push(top);
-  if (type(top) != wanted || (wanted == Type::dict && items.size() % 2 != 0)) source_.fault_at_offset("the pickle adds to what is no list or dict");
+  if (type(top) != wanted || (wanted == Type::dict && items.size() % 2 != 0))
+    source_.fault_at_offset("the pickle adds to what is no list or dict");
   std::vector<Value>& list = lists_[index(top)];
   list.insert(list.end(), items.begin(), items.end());
 }

@@ -1,6 +1,7 @@
-// A reader of Python pickles (protocols 2 to 5) that hold plain data: None, bool, int, float, str, bytes, list, tuple and dict.
-// Whatever would import a name or call something is refused by its opcode, so that a foreign file can do nothing.
-// Format: the opcodes as documented in Python's Lib/pickletools.py. Values are numbers into the arena that owns them.
+// A reader of Python pickles (protocols 2 to 5) that hold plain data: None, bool, int, float, str, bytes, list, tuple
+// and dict. Whatever would import a name or call something is refused by its opcode, so that a foreign file can do
+// nothing. Format: the opcodes as documented in Python's Lib/pickletools.py. Values are numbers into the arena that
+// owns them.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -14,7 +15,15 @@ namespace gpupool::cli {
 class Pickle {
  public:
   using Value = std::uint32_t;
-  enum class Type : std::uint8_t { none, boolean, integer, real, text, list, dict };  // a tuple is a list, bytes are a text
+  enum class Type : std::uint8_t {
+    none,
+    boolean,
+    integer,
+    real,
+    text,
+    list,
+    dict
+  };  // a tuple is a list, bytes are a text
 
   /// Reads all of it; a Problem names the offset of what is wrong.
   explicit Pickle(Source& source);

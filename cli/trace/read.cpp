@@ -1,7 +1,6 @@
 // See read.h.
 #include "cli/trace/read.h"
 
-
 #include "cli/console.h"
 #include "config/text.h"
 

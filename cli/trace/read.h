@@ -1,5 +1,6 @@
 // The readers of traces: each knows one format and makes the same Trace of it. read_trace() looks at the first bytes.
-// Faults are Problems that name file, place and text. Nothing in a file is executed, and what is kept is bounded by its size.
+// Faults are Problems that name file, place and text. Nothing in a file is executed, and what is kept is bounded by its
+// size.
 #pragma once
 #include <string>
 
@@ -10,7 +11,8 @@ namespace gpupool::cli {
 
 Trace read_trace(const std::string& path);
 
-/// `a,<block>,<bytes>[,<stream>]` and `f,<block>[,<stream>]`; `#` begins a comment. Without a stream: cudaMalloc and cudaFree.
+/// `a,<block>,<bytes>[,<stream>]` and `f,<block>[,<stream>]`; `#` begins a comment. Without a stream: cudaMalloc and
+/// cudaFree.
 Trace read_csv(Source& source);
 
 /// The CSV log of an RMM logging resource: Thread,Time,Action,Pointer,Size,Stream.

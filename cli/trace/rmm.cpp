@@ -1,5 +1,5 @@
-// See read.h: the log of RMM (https://github.com/rapidsai/rmm, logging_resource_adaptor). Blocks are known by their addresses.
-// A log may begin in the middle of a program's life, so frees of unknown addresses are counted and left out.
+// See read.h: the log of RMM (https://github.com/rapidsai/rmm, logging_resource_adaptor). Blocks are known by their
+// addresses. A log may begin in the middle of a program's life, so frees of unknown addresses are counted and left out.
 #include "cli/trace/fields.h"
 #include "cli/trace/read.h"
 #include "config/text.h"

@@ -1,6 +1,7 @@
-// See read.h: PyTorch's snapshot (https://pytorch.org/docs/stable/torch_cuda_memory.html), its history in `device_traces`.
-// A block is free when its free is completed. Blocks from before the record began are put in front: those that are freed in it, with
-// the size that their free tells, and those that are still there at its end, from `segments`.
+// See read.h: PyTorch's snapshot (https://pytorch.org/docs/stable/torch_cuda_memory.html), its history in
+// `device_traces`. A block is free when its free is completed. Blocks from before the record began are put in front:
+// those that are freed in it, with the size that their free tells, and those that are still there at its end, from
+// `segments`.
 #include <algorithm>
 #include <unordered_set>
 
@@ -79,7 +80,9 @@ class Snapshot {
       if (pickle_.items(devices[i]).size() > pickle_.items(devices[best]).size()) best = i;
     }
     if (devices.empty()) refuse("has no device in device_traces");
-    if (busy > 1) builder_.note("of " + std::to_string(busy) + " devices, device " + std::to_string(best) + " is read, which has most entries");
+    if (busy > 1)
+      builder_.note("of " + std::to_string(busy) + " devices, device " + std::to_string(best) +
+                    " is read, which has most entries");
     return best;
   }
 
@@ -98,7 +101,8 @@ class Snapshot {
     for (const Value segment : pickle_.items(*segments)) {
       const Value* blocks = member(segment, "blocks", Pickle::Type::list);
       const Value* where = member(segment, "device", Pickle::Type::integer);
-      if (blocks == nullptr || (where != nullptr && pickle_.integer(*where) != static_cast<std::int64_t>(device))) continue;
+      if (blocks == nullptr || (where != nullptr && pickle_.integer(*where) != static_cast<std::int64_t>(device)))
+        continue;
       auto address = static_cast<std::uint64_t>(number(segment, "address"));
       for (const Value block : pickle_.items(*blocks)) {
         const Value* state = member(block, "state", Pickle::Type::text);

@@ -79,7 +79,8 @@ bool Source::line(std::string_view& text) {
     }
     text = rest().substr(0, newline);
     ++line_;
-    if (text.size() > kLongestLine) fault_at_line("the line is longer than " + std::to_string(kLongestLine) + " bytes; this is no trace");
+    if (text.size() > kLongestLine)
+      fault_at_line("the line is longer than " + std::to_string(kLongestLine) + " bytes; this is no trace");
     take(text.size() + (whole ? 1 : 0));
     if (text.ends_with('\r')) text.remove_suffix(1);
     return true;
@@ -106,7 +107,9 @@ std::string Source::text(std::uint64_t bytes) {
   return out;
 }
 
-void Source::fault_at_line(const std::string& problem) const { refuse(path_, "line " + std::to_string(line_) + ": " + problem); }
+void Source::fault_at_line(const std::string& problem) const {
+  refuse(path_, "line " + std::to_string(line_) + ": " + problem);
+}
 void Source::fault_at_offset(const std::string& problem) const {
   refuse(path_, "byte " + std::to_string(offset_) + ": " + problem);
 }

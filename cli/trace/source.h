@@ -1,5 +1,5 @@
-// The bytes of a trace file, decompressed if it is gzip (zlib looks for itself). Reads forward only, in pieces, so that the size
-// of a file is nobody's limit. Every fault is a Problem that names the file and the place in it.
+// The bytes of a trace file, decompressed if it is gzip (zlib looks for itself). Reads forward only, in pieces, so that
+// the size of a file is nobody's limit. Every fault is a Problem that names the file and the place in it.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -23,7 +23,8 @@ class Source {
 
   /// What comes next, without reading it; fewer bytes only at the end.
   std::string_view peek(std::size_t bytes);
-  /// The next line without its end; false at the end of the file. Valid until the next call. Longer ones than kLongestLine are faults.
+  /// The next line without its end; false at the end of the file. Valid until the next call. Longer ones than
+  /// kLongestLine are faults.
   bool line(std::string_view& text);
   /// The next `bytes` bytes, or a fault.
   std::uint64_t number(unsigned bytes);  // little-endian, at most 8

@@ -1,6 +1,6 @@
-// A program's requests and frees in their order, whatever they were recorded by: what the readers make and the replay plays.
-// A block has a small number (its slot) as long as it lives; slots and streams are dense, so that whoever plays the trace keeps plain
-// arrays. Built by one TraceBuilder, constant afterwards.
+// A program's requests and frees in their order, whatever they were recorded by: what the readers make and the replay
+// plays. A block has a small number (its slot) as long as it lives; slots and streams are dense, so that whoever plays
+// the trace keeps plain arrays. Built by one TraceBuilder, constant afterwards.
 #pragma once
 #include <cstdint>
 #include <limits>

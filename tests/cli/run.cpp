@@ -33,7 +33,8 @@ Outcome command(const std::vector<std::string>& words, const Variables& variable
   for (const auto& [name, value] : variables) environment.push_back(name + "=" + value);
   const pid_t child = fork();
   if (child == 0) {
-    if (!freopen("/dev/null", "r", stdin) || !freopen(out.c_str(), "w", stdout) || !freopen(err.c_str(), "w", stderr)) _exit(126);
+    if (!freopen("/dev/null", "r", stdin) || !freopen(out.c_str(), "w", stdout) || !freopen(err.c_str(), "w", stderr))
+      _exit(126);
     execve(line.front().c_str(), pointers(line).data(), pointers(environment).data());
     _exit(127);
   }

@@ -1,4 +1,5 @@
-// Runs the command as a process with an environment of its own, and keeps what it said. Folders of tests are removed at their end.
+// Runs the command as a process with an environment of its own, and keeps what it said. Folders of tests are removed at
+// their end.
 #pragma once
 
 #include <map>

@@ -50,4 +50,6 @@ TEST_CASE("--init writes a file that --check accepts, and replaces nothing") {
 
 TEST_CASE("--schema is JSON") { CHECK(nlohmann::json::parse(command({"config", "--schema"}).out).is_object()); }
 
-TEST_CASE("no colours where no terminal is") { CHECK_FALSE(contains(command({"doctor"}, {{"TERM", "xterm"}}).out, "\033")); }
+TEST_CASE("no colours where no terminal is") {
+  CHECK_FALSE(contains(command({"doctor"}, {{"TERM", "xterm"}}).out, "\033"));
+}

@@ -36,7 +36,8 @@ json doctor(const Variables& variables, std::vector<std::string> words = {}) {
 
 bool has(const json& shown, const std::string& level, const std::string& what, const std::string& part) {
   for (const json& finding : shown["findings"]) {
-    if (finding["level"] == level && finding["what"] == what && contains(finding["says"].get<std::string>(), part)) return true;
+    if (finding["level"] == level && finding["what"] == what && contains(finding["says"].get<std::string>(), part))
+      return true;
   }
   return false;
 }
@@ -102,7 +103,8 @@ TEST_CASE("the shell's own settings are judged") {
   CHECK(has(doctor({{"LD_PRELOAD", "/nowhere/x.so"}}), "warning", "preload", "/nowhere/x.so, which is not there"));
   CHECK(has(doctor({{"GPUPOOL_DISABLE", "1"}}), "broken", "preload", "switches gpupool off"));
   CHECK(has(doctor({{"GPUPOOL_POOL_SIEZ", "1GiB"}}), "warning", "configuration", "did you mean GPUPOOL_POOL_SIZE?"));
-  CHECK(has(doctor({{"PYTORCH_ALLOC_CONF", "expandable_segments:True"}}), "warning", "switches", "keeps a cache of its own"));
+  CHECK(has(doctor({{"PYTORCH_ALLOC_CONF", "expandable_segments:True"}}), "warning", "switches",
+            "keeps a cache of its own"));
   CHECK(has(doctor({{"TF_GPU_ALLOCATOR", "cuda_malloc_async"}}), "ok", "switches", "TensorFlow"));
   CHECK(has(doctor({{"GPUPOOL_PROCESSES_EXCLUDE", "sh*,dash"}}, {"--", "sh"}), "warning", "program", "is excluded"));
 }

@@ -1,4 +1,5 @@
-// The tables are one: help, page, man page and completions name every verb and every option; wrong words are answered with the right ones.
+// The tables are one: help, page, man page and completions name every verb and every option; wrong words are answered
+// with the right ones.
 #include "cli/console.h"
 #include "cli/manual.h"
 #include "cli/parse.h"
@@ -47,18 +48,24 @@ TEST_CASE("every explanation names every verb and every option") {
   for (const ExitRow& row : exit_rows()) CHECK(contains(command_help(), row.sentence));
 }
 
-TEST_CASE("the help is as it was") { CHECK(command_help() == tests::read_text(tests::source_path("tests/cli/golden/help.txt"))); }
+TEST_CASE("the help is as it was") {
+  CHECK(command_help() == tests::read_text(tests::source_path("tests/cli/golden/help.txt")));
+}
 
 TEST_CASE("the shells accept their completions") {
   const tests::Folder folder;
   const std::string script = folder.file("gpupool.bash", completion_bash());
   CHECK(std::system(("bash -n " + script).c_str()) == 0);
-  const std::string use = folder.file("use.bash", "source " + script + "\nCOMP_WORDS=(gpupool run --head)\nCOMP_CWORD=2\n_gpupool\n[ \"${COMPREPLY[*]}\" = --headroom ]\n");
+  const std::string use = folder.file(
+      "use.bash",
+      "source " + script +
+          "\nCOMP_WORDS=(gpupool run --head)\nCOMP_CWORD=2\n_gpupool\n[ \"${COMPREPLY[*]}\" = --headroom ]\n");
   CHECK(std::system(("bash " + use).c_str()) == 0);
 }
 
 TEST_CASE("a command line is a verb with options, operands and a program") {
-  const Parsed parsed = parse({"run", "--set", "a=1", "--size=8GiB", "--unify", "--set", "b=2", "--", "python", "--size", "--", "x"});
+  const Parsed parsed =
+      parse({"run", "--set", "a=1", "--size=8GiB", "--unify", "--set", "b=2", "--", "python", "--size", "--", "x"});
   CHECK(parsed.verb->name == "run");
   CHECK(parsed.arguments.value("--size") == "8GiB");
   CHECK(parsed.arguments.values("--set") == std::vector<std::string>{"a=1", "b=2"});

@@ -30,8 +30,8 @@ TEST_CASE("PyTorch: large blocks keep a rest of up to 1 MiB, segments never merg
   CHECK(model->allocate(1, 12_MiB, 0));
   model->free(0, 0);
   model->free(1, 0);
-  CHECK(model->allocate(2, 11_MiB, 0));    // takes all 12
-  CHECK(model->allocate(3, 10_MiB, 0));    // the other, and leaves 2
+  CHECK(model->allocate(2, 11_MiB, 0));  // takes all 12
+  CHECK(model->allocate(3, 10_MiB, 0));  // the other, and leaves 2
   CHECK(model->allocate(4, 2_MiB, 0));
   CHECK(model->reserved() == 24_MiB);
   model->free(2, 0);

@@ -35,7 +35,8 @@ TEST_CASE("the training traces: what the trace says, exactly; what the pool make
   };
   for (const Row& row : rows) {
     CAPTURE(row.name);
-    const json all = replay(trace_path(row.name), {"--compare", "auto_growth,best_fit,pytorch,pytorch_expandable,paddle_auto_growth"});
+    const json all = replay(trace_path(row.name),
+                            {"--compare", "auto_growth,best_fit,pytorch,pytorch_expandable,paddle_auto_growth"});
     CHECK(all["events"] == row.events);
     for (const json& one : all["compare"]) {
       CHECK(one["requests"] == row.requests);
@@ -44,8 +45,8 @@ TEST_CASE("the training traces: what the trace says, exactly; what the pool make
     }
     CHECK(all["compare"][0]["ratio"] < 1.06);
     CHECK(all["compare"][1]["ratio"] < 1.07);
-    CHECK(all["compare"][2]["ratio"].get<double>() == Approx(row.pytorch).margin(0.01));
-    CHECK(all["compare"][3]["ratio"].get<double>() == Approx(row.expandable).margin(0.01));
+    CHECK(all["compare"][2]["ratio"].get<double>() == Catch::Approx(row.pytorch).margin(0.01));
+    CHECK(all["compare"][3]["ratio"].get<double>() == Catch::Approx(row.expandable).margin(0.01));
     CHECK(replay(trace_path(row.name), {"--set", "pool.handle=2MiB"})["ratio"] < 1.01);
   }
 }
@@ -53,9 +54,29 @@ TEST_CASE("the training traces: what the trace says, exactly; what the pool make
 TEST_CASE("every key that programs rely on is there") {
   const Folder folder;
   const json one = replay(folder.file("t.csv", "a,1,1000,0\nf,1\na,2,600,0\na,3,600,1\nf,2\n"));
-  for (const char* key : {"trace", "format", "events", "streams", "strategy", "requests", "peak_live_bytes", "peak_requested_bytes", "reserved_peak_bytes",
-                          "needed_peak_bytes", "ratio", "waste", "migrations", "fences", "records", "same_stream_reuses", "growth_steps", "trims", "oom",
-                          "driver_calls", "driver_us", "seconds", "requests_per_second"}) {
+  for (const char* key : {"trace",
+                          "format",
+                          "events",
+                          "streams",
+                          "strategy",
+                          "requests",
+                          "peak_live_bytes",
+                          "peak_requested_bytes",
+                          "reserved_peak_bytes",
+                          "needed_peak_bytes",
+                          "ratio",
+                          "waste",
+                          "migrations",
+                          "fences",
+                          "records",
+                          "same_stream_reuses",
+                          "growth_steps",
+                          "trims",
+                          "oom",
+                          "driver_calls",
+                          "driver_us",
+                          "seconds",
+                          "requests_per_second"}) {
     CAPTURE(key);
     CHECK(one.contains(key));
   }

@@ -24,9 +24,11 @@ std::string fault(const std::string& content) {
 TEST_CASE("one process: its rows, with what happened and nothing else") {
   const std::string text = command({"report", sample(0)}).out;
   CHECK(text.starts_with("process 100  /usr/bin/python3  rank 0 on node1  best_fit  60000 ms\n"));
-  for (const char* line : {"\ndevice 0  Example GPU  GPU-0000\n", "\n  reserved.peak           8 GiB ", "\n  live.peak               4 GiB ", "\n  pool_ns                 1.2 ms ",
-                           "\n  coverage                99.9% ", "\n  next time: pool.size=5 GiB: peak need 4.2 GiB and 15% to spare\n",
-                           "\n  past the pool: cuArray3DCreate_v2, 3 calls, 953.6 MiB, 1 out of memory\n"}) {
+  for (const char* line :
+       {"\ndevice 0  Example GPU  GPU-0000\n", "\n  reserved.peak           8 GiB ",
+        "\n  live.peak               4 GiB ", "\n  pool_ns                 1.2 ms ",
+        "\n  coverage                99.9% ", "\n  next time: pool.size=5 GiB: peak need 4.2 GiB and 15% to spare\n",
+        "\n  past the pool: cuArray3DCreate_v2, 3 calls, 953.6 MiB, 1 out of memory\n"}) {
     CAPTURE(line);
     CHECK(contains(text, line));
   }
@@ -34,7 +36,8 @@ TEST_CASE("one process: its rows, with what happened and nothing else") {
 }
 
 TEST_CASE("many ranks: as they were") {
-  CHECK(command({"report", sample(0), sample(1), sample(2)}).out == read_text(source_path("tests/cli/golden/report-ranks.txt")));
+  CHECK(command({"report", sample(0), sample(1), sample(2)}).out ==
+        read_text(source_path("tests/cli/golden/report-ranks.txt")));
 }
 
 TEST_CASE("ranks in numbers: worst, spread, sum of each card") {
@@ -55,11 +58,13 @@ TEST_CASE("what is no report is named") {
   CHECK(contains(fault("{\"gpupool_report\": 1, "), "parse error"));
   CHECK(contains(fault("[]"), "is no report of gpupool"));
   CHECK(contains(fault("{\"a\": 1}"), "is no report of gpupool"));
-  CHECK(contains(fault(R"({"gpupool_report": 99, "process": {}})"), "is a report of version 99; this command reads version 1"));
+  CHECK(contains(fault(R"({"gpupool_report": 99, "process": {}})"),
+                 "is a report of version 99; this command reads version 1"));
   CHECK(contains(fault(R"({"gpupool_report": 1})"), "process is missing"));
   CHECK(contains(fault(R"({"gpupool_report": 1, "process": 3})"), "process is no object"));
   CHECK(contains(fault(R"({"gpupool_report": 1, "process": {"pid": "x"}})"), "process.pid is not a count"));
-  CHECK(contains(fault(R"({"gpupool_report": 1, "process": {}, "pools": [{}, {"live.peak": -1}]})"), "pools[1].live.peak is not a count"));
+  CHECK(contains(fault(R"({"gpupool_report": 1, "process": {}, "pools": [{}, {"live.peak": -1}]})"),
+                 "pools[1].live.peak is not a count"));
   CHECK(contains(fault(std::string(100'000, '[')), "parse error"));
   const Outcome missing = command({"report", "/nonexistent.json"});
   CHECK(missing.status == 3);

@@ -12,7 +12,8 @@ namespace {
 Variables environment_of(const Outcome& outcome) {
   Variables variables;
   std::istringstream lines(outcome.out);
-  for (std::string line; std::getline(lines, line);) variables[line.substr(0, line.find('='))] = line.substr(line.find('=') + 1);
+  for (std::string line; std::getline(lines, line);)
+    variables[line.substr(0, line.find('='))] = line.substr(line.find('=') + 1);
   return variables;
 }
 
@@ -27,7 +28,8 @@ Variables run_env(std::vector<std::string> options, const Variables& variables =
 }  // namespace
 
 TEST_CASE("the program gets the preload and a variable for each option") {
-  const Variables seen = run_env({"--size", "8GiB", "--max=90%", "--headroom", "1GiB", "--strategy", "auto_growth", "--stats", "s-%p.json", "--trace", "t", "--set", "pool.handle=32MiB"});
+  const Variables seen = run_env({"--size", "8GiB", "--max=90%", "--headroom", "1GiB", "--strategy", "auto_growth",
+                                  "--stats", "s-%p.json", "--trace", "t", "--set", "pool.handle=32MiB"});
   CHECK(seen.at("LD_PRELOAD") == GPUPOOL_TEST_FRONT);
   CHECK(seen.at("GPUPOOL_POOL_SIZE") == "8GiB");
   CHECK(seen.at("GPUPOOL_POOL_MAX") == "90%");

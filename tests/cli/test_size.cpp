@@ -1,4 +1,5 @@
 // `gpupool size`: the smallest pool by replay, and by a run on the simulated driver.
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "cli/replay/bisect.h"
@@ -44,6 +45,9 @@ TEST_CASE("traces: the largest counts, and the configuration is written once") {
   CHECK(json::parse(read_text(file)) == shown["configuration"]);
   CHECK(command({"config", "--check", file}).status == 0);
   CHECK(command({"size", small, "--write", file}).status == 5);
+  CHECK(command({"size", "--write", file, "--", "touch", folder / "started"}).status == 5);
+  CHECK(read_text(file).size() > 0);
+  CHECK_FALSE(std::filesystem::exists(folder / "started"));
   CHECK(contains(command({"size", small}).out, "next time: pool.size=64MiB"));
 }
 
@@ -85,7 +89,9 @@ TEST_CASE("the report of a real run is read back") {
   const Folder folder;
   const Variables variables{{"LD_LIBRARY_PATH", GPUPOOL_TEST_DRIVER}, {"GPUPOOL_SIM_MEMORY", "4GiB"}};
   const std::string file = folder / "r.json";
-  REQUIRE(command({"run", "--stats", file, "--set", "stats.summary=off", "--", GPUPOOL_TEST_PROGRAM, "plain"}, variables).status == 0);
+  REQUIRE(
+      command({"run", "--stats", file, "--set", "stats.summary=off", "--", GPUPOOL_TEST_PROGRAM, "plain"}, variables)
+          .status == 0);
   const Outcome shown = command({"report", file, "--json"});
   REQUIRE(shown.status == 0);
   const json pool = json::parse(shown.out)["pools"][0];

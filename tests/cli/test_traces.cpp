@@ -1,4 +1,5 @@
-// The readers: what they make of good files, and where they say a bad one is bad. The last cases feed them noise with fixed seeds.
+// The readers: what they make of good files, and where they say a bad one is bad. The last cases feed them noise with
+// fixed seeds.
 #include <zlib.h>
 
 #include <functional>
@@ -50,16 +51,21 @@ class Pickler {
   Pickler& raw(std::string_view bytes) { return text_ += bytes, *this; }
   Pickler& text(std::string_view value) { return raw("X").number(value.size(), 4).raw(value); }
   Pickler& integer(std::uint64_t value) { return raw("\x8a").number(8, 1).number(value, 8); }
-  Pickler& list(const std::function<void()>& items) { raw("](");
+  Pickler& list(const std::function<void()>& items) {
+    raw("](");
     items();
     return raw("e");
   }
-  Pickler& dict(const std::function<void()>& pairs) { raw("}(");
+  Pickler& dict(const std::function<void()>& pairs) {
+    raw("}(");
     pairs();
     return raw("u");
   }
   Pickler& entry(std::string_view action, std::uint64_t address, std::uint64_t bytes, std::uint64_t stream = 0) {
-    return dict([&] { text("action").text(action).text("addr").integer(address).text("size").integer(bytes).text("stream").integer(stream); });
+    return dict([&] {
+      text("action").text(action).text("addr").integer(address).text("size").integer(bytes).text("stream").integer(
+          stream);
+    });
   }
   std::string done() { return text_ + "."; }
 
@@ -74,7 +80,9 @@ class Pickler {
 std::string snapshot(const std::function<void(Pickler&)>& entries, const std::function<void(Pickler&)>& segments = {}) {
   Pickler out;
   out.dict([&] {
-    out.text("segments").list([&] { if (segments) segments(out); });
+    out.text("segments").list([&] {
+      if (segments) segments(out);
+    });
     out.text("device_traces").list([&] { out.list([&] { entries(out); }); });
   });
   return out.done();
@@ -128,13 +136,16 @@ TEST_CASE("gzip is unpacked; a cut or damaged file is a fault") {
 
 TEST_CASE("RMM logs: blocks by address, frees from before the log are left out") {
   const std::string head = "Thread,Time,Action,Pointer,Size,Stream\n";
-  const Trace trace = trace_of(head + "1,10:00:00,allocate,0x7f00,1024,0x0\n1,10:00:01,free,0x1234,8,0x0\n2,10:00:02,allocate failure,(nil),99,0x2\n"
-                                      "1,10:00:03,free,0x7f00,1024,0x2\n");
+  const Trace trace = trace_of(
+      head +
+      "1,10:00:00,allocate,0x7f00,1024,0x0\n1,10:00:01,free,0x1234,8,0x0\n2,10:00:02,allocate failure,(nil),99,0x2\n"
+      "1,10:00:03,free,0x7f00,1024,0x2\n");
   CHECK(trace.format == "rmm");
   REQUIRE(trace.events.size() == 2);
   CHECK(is(trace.events[0], 1024, 0, 0));
   CHECK(is(trace.events[1], 0, 0, 1));
-  CHECK(trace.notes == std::vector<std::string>{"1 frees of blocks from before the log are left out", "1 requests that failed are left out"});
+  CHECK(trace.notes == std::vector<std::string>{"1 frees of blocks from before the log are left out",
+                                                "1 requests that failed are left out"});
   CHECK(contains(fault_of(head + "1,t,allocate,0x1,8\n"), "line 2"));
   CHECK(contains(fault_of(head + "1,t,resize,0x1,8,0x0\n"), "\"resize\" is no action"));
   CHECK(contains(fault_of("Thread,Time\n"), "is not the head of an RMM log"));
@@ -142,7 +153,10 @@ TEST_CASE("RMM logs: blocks by address, frees from before the log are left out")
 
 TEST_CASE("PyTorch snapshots: a block is free when its free is completed") {
   const Trace trace = trace_of(snapshot([](Pickler& out) {
-    out.entry("segment_alloc", 4096, 1 << 21).entry("alloc", 4096, 1000, 5).entry("free_requested", 4096, 1000, 5).entry("alloc", 8192, 2000, 5);
+    out.entry("segment_alloc", 4096, 1 << 21)
+        .entry("alloc", 4096, 1000, 5)
+        .entry("free_requested", 4096, 1000, 5)
+        .entry("alloc", 8192, 2000, 5);
     out.entry("free_completed", 4096, 1000, 5).entry("alloc", 4096, 3000, 5).entry("free_completed", 9000, 700, 6);
   }));
   CHECK(trace.format == "pytorch");
@@ -156,17 +170,20 @@ TEST_CASE("PyTorch snapshots: a block is free when its free is completed") {
 }
 
 TEST_CASE("PyTorch snapshots: blocks that live through the record come from its segments") {
-  const Trace trace = trace_of(snapshot([](Pickler& out) { out.entry("alloc", 1512, 10); },
-                                        [](Pickler& out) {
-                                          out.dict([&] {
-                                            out.text("address").integer(1000).text("stream").integer(0).text("device").integer(0);
-                                            out.text("blocks").list([&] {
-                                              out.dict([&] { out.text("size").integer(512).text("requested_size").integer(400).text("state").text("active_allocated"); });
-                                              out.dict([&] { out.text("size").integer(512).text("state").text("active_allocated"); });
-                                              out.dict([&] { out.text("size").integer(1024).text("state").text("inactive"); });
-                                            });
-                                          });
-                                        }));
+  const Trace trace = trace_of(snapshot(
+      [](Pickler& out) { out.entry("alloc", 1512, 10); },
+      [](Pickler& out) {
+        out.dict([&] {
+          out.text("address").integer(1000).text("stream").integer(0).text("device").integer(0);
+          out.text("blocks").list([&] {
+            out.dict([&] {
+              out.text("size").integer(512).text("requested_size").integer(400).text("state").text("active_allocated");
+            });
+            out.dict([&] { out.text("size").integer(512).text("state").text("active_allocated"); });
+            out.dict([&] { out.text("size").integer(1024).text("state").text("inactive"); });
+          });
+        });
+      }));
   REQUIRE(trace.events.size() == 2);
   CHECK(is(trace.events[0], 400, 0, 0));
   CHECK(is(trace.events[1], 10, 1, 0));
@@ -179,13 +196,23 @@ TEST_CASE("pickles: nothing is called, and every fault has a place") {
   CHECK(contains(fault_of("\x80\x02X\xff\xff\xff\x7fshort"), "the file ends too early"));
   CHECK(contains(fault_of("\x80\x02h\x05."), "recalls what it has not remembered"));
   CHECK(contains(fault_of("\x80\x02]q\x05."), "remembers out of order"));
-  CHECK(contains(fault_of("\x80\x02" "e."), "no mark"));
-  CHECK(contains(fault_of("\x80\x02" "K\x01(K\x02" "e."), "no list or dict"));
-  CHECK(contains(fault_of("\x80\x02}(K\x01" "d."), "a key without a value"));
-  CHECK(contains(fault_of("\x80\x02\x8a\x0a" "0123456789."), "more than 64 bits"));
+  CHECK(contains(fault_of("\x80\x02"
+                          "e."),
+                 "no mark"));
+  CHECK(contains(fault_of("\x80\x02"
+                          "K\x01(K\x02"
+                          "e."),
+                 "no list or dict"));
+  CHECK(contains(fault_of("\x80\x02}(K\x01"
+                          "d."),
+                 "a key without a value"));
+  CHECK(contains(fault_of("\x80\x02\x8a\x0a"
+                          "0123456789."),
+                 "more than 64 bits"));
   CHECK(contains(fault_of(snapshot([](Pickler&) {})), "has no history"));
   CHECK(contains(fault_of(snapshot([](Pickler& out) { out.raw("}"); })), "has no action"));
-  CHECK(contains(fault_of(snapshot([](Pickler& out) { out.dict([&] { out.text("action").text("alloc"); }); })), "has no number \"addr\""));
+  CHECK(contains(fault_of(snapshot([](Pickler& out) { out.dict([&] { out.text("action").text("alloc"); }); })),
+                 "has no number \"addr\""));
 }
 
 TEST_CASE("Python's own pickles of every protocol are read alike") {
@@ -208,16 +235,20 @@ for protocol in range(2, 6):
 }
 
 TEST_CASE("noise is refused or read, and nothing else") {
-  const std::string starts[] = {"", "\x80\x04", "Thread,Time,Action,Pointer,Size,Stream\n", "a,1,512,0\n", "\x1f\x8b\x08"};
-  const std::string alphabets[] = {"", "af,0123456789\n", "()[]}]tedusaKJX\x8c\x94.\x85NqhM\x01\x02\x03", "allocate,free0x123\n"};
-  const std::string good = snapshot([](Pickler& out) { out.entry("alloc", 1, 2).entry("free_completed", 1, 2).entry("alloc", 1, 4); });
+  const std::string starts[] = {"", "\x80\x04", "Thread,Time,Action,Pointer,Size,Stream\n", "a,1,512,0\n",
+                                "\x1f\x8b\x08"};
+  const std::string alphabets[] = {"", "af,0123456789\n", "()[]}]tedusaKJX\x8c\x94.\x85NqhM\x01\x02\x03",
+                                   "allocate,free0x123\n"};
+  const std::string good =
+      snapshot([](Pickler& out) { out.entry("alloc", 1, 2).entry("free_completed", 1, 2).entry("alloc", 1, 4); });
   const Folder folder;
   for (unsigned seed = 0; seed < 400; ++seed) {
     CAPTURE(seed);
     std::mt19937 random(seed);
     const std::string& alphabet = alphabets[random() % 4];
     std::string text = starts[random() % 5];
-    for (auto i = random() % 300; i > 0; --i) text += alphabet.empty() ? static_cast<char>(random()) : alphabet[random() % alphabet.size()];
+    for (auto i = random() % 300; i > 0; --i)
+      text += alphabet.empty() ? static_cast<char>(random()) : alphabet[random() % alphabet.size()];
     if (seed % 4 == 0) {
       text = good;
       for (auto i = 1 + random() % 4; i > 0; --i) text[random() % text.size()] = static_cast<char>(random());
