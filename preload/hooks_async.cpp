@@ -21,7 +21,10 @@ CUresult from_pool(const Guard& guard, Home& home, Line line, MemoryPool& pool, 
   const Request request{.bytes = bytes, .line = line, .tag = pool.tag(), .may_wait = pool.may_wait()};
   const CUresult result = serve(guard, home, request, row, out, ask);
   // What the driver served in the tape's place counts in the driver's pool, not in ours.
-  if (result != CUDA_SUCCESS || !home.contains(*out)) pool.give_back(bytes);
+  if (result == CUDA_SUCCESS && home.contains(*out))
+    pool.served();
+  else
+    pool.give_back(bytes);
   return result;
 }
 

@@ -23,10 +23,14 @@ bool MemoryPool::take(std::uint64_t bytes) {
     used_.fetch_sub(bytes, std::memory_order_relaxed);
     return false;
   }
+  return true;
+}
+
+void MemoryPool::served() {
+  const std::uint64_t used = this->used();
   raise_to(used_high_, used);
   raise_to(reserved_, in_steps(used));
   raise_to(reserved_high_, in_steps(used));
-  return true;
 }
 
 void MemoryPool::give_back(std::uint64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }

@@ -30,8 +30,10 @@ class MemoryPool {
   int device() const { return device_; }
   std::uint16_t tag() const { return tag_; }
 
-  /// Counts a request in, unless the pool's own limit refuses it.
+  /// Counts a request in, unless the pool's own limit refuses it. Then it is either served, which is what the high
+  /// marks go by, or given back.
   bool take(std::uint64_t bytes);
+  void served();
   void give_back(std::uint64_t bytes);
 
   std::uint64_t used() const { return used_.load(std::memory_order_relaxed); }

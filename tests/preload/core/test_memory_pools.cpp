@@ -9,13 +9,19 @@ namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
 
+bool serve(MemoryPool& pool, std::uint64_t bytes) {
+  if (!pool.take(bytes)) return false;
+  pool.served();
+  return true;
+}
+
 }  // namespace
 
 TEST_CASE("used counts requested bytes, reserved counts steps and follows the threshold") {
   MemoryPool pool(1, 0, PoolOrigin::kProgram, 0, 1);
-  CHECK(pool.take(1000));
+  CHECK(serve(pool, 1000));
   CHECK(pool.reserved() == 32 * kMiB);
-  CHECK(pool.take(40 * kMiB));
+  CHECK(serve(pool, 40 * kMiB));
   CHECK(pool.used() == 1000 + 40 * kMiB);
   CHECK(pool.reserved() == 64 * kMiB);
   pool.give_back(40 * kMiB);
@@ -29,7 +35,7 @@ TEST_CASE("used counts requested bytes, reserved counts steps and follows the th
   CHECK(pool.used_high() == 0);
   CHECK(pool.reserved_high() == 0);
   pool.set_release_threshold(1024 * kMiB);
-  CHECK(pool.take(100 * kMiB));
+  CHECK(serve(pool, 100 * kMiB));
   pool.give_back(100 * kMiB);
   CHECK(pool.reserved() == 128 * kMiB);
   pool.trim(0);
@@ -39,8 +45,8 @@ TEST_CASE("used counts requested bytes, reserved counts steps and follows the th
 
 TEST_CASE("a pool's own limit refuses without counting") {
   MemoryPool pool(1, 0, PoolOrigin::kProgram, 32 * kMiB, 1);
-  CHECK(pool.take(32 * kMiB));
-  CHECK_FALSE(pool.take(1));
+  CHECK(serve(pool, 32 * kMiB));
+  CHECK_FALSE(serve(pool, 1));
   CHECK(pool.used() == 32 * kMiB);
 }
 
@@ -78,7 +84,7 @@ TEST_CASE("a reset of the device takes the blocks of its pools; its own pool is 
   MemoryPool* own = pools->adopt(1, 0, PoolOrigin::kDevice, 0);
   MemoryPool* made = pools->adopt(2, 0, PoolOrigin::kProgram, 0);
   MemoryPool* elsewhere = pools->adopt(3, 1, PoolOrigin::kDevice, 0);
-  for (MemoryPool* pool : {own, made, elsewhere}) CHECK(pool->take(1000));
+  for (MemoryPool* pool : {own, made, elsewhere}) CHECK(serve(*pool, 1000));
   own->set_release_threshold(64 * kMiB);
   own->set_may_wait(false);
   pools->device_reset(0);
@@ -90,4 +96,13 @@ TEST_CASE("a reset of the device takes the blocks of its pools; its own pool is 
   CHECK(made->used() == 0);
   CHECK(made->used_high() == 1000);
   CHECK(elsewhere->used() == 1000);
+}
+
+TEST_CASE("what is given back without having been served leaves no high mark") {
+  MemoryPool pool(1, 0, PoolOrigin::kProgram, 0, 1);
+  CHECK(serve(pool, 1000));
+  CHECK(pool.take(100 * kMiB));
+  pool.give_back(100 * kMiB);
+  CHECK(pool.used_high() == 1000);
+  CHECK(pool.reserved_high() == 32 * kMiB);
 }
