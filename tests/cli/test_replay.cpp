@@ -1,4 +1,5 @@
 // `gpupool replay`: the figures of the traces of real training runs, and of small ones where every number is known.
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "cli/replay/play.h"
@@ -45,8 +46,8 @@ TEST_CASE("the training traces: what the trace says, exactly; what the pool make
     }
     CHECK(all["compare"][0]["ratio"] < 1.06);
     CHECK(all["compare"][1]["ratio"] < 1.07);
-    CHECK(all["compare"][2]["ratio"].get<double>() == Catch::Approx(row.pytorch).margin(0.01));
-    CHECK(all["compare"][3]["ratio"].get<double>() == Catch::Approx(row.expandable).margin(0.01));
+    CHECK(std::abs(all["compare"][2]["ratio"].get<double>() - row.pytorch) < 0.01);
+    CHECK(std::abs(all["compare"][3]["ratio"].get<double>() - row.expandable) < 0.01);
     CHECK(replay(trace_path(row.name), {"--set", "pool.handle=2MiB"})["ratio"] < 1.01);
   }
 }
