@@ -64,8 +64,10 @@ CUresult destroy_stream(CUstream stream, Ask ask) {
   const Guard guard;
   if (guard.nested() || is_default_stream(stream)) return ask();
   stream_ending(guard, stream);
+  if (!process().captures.any_open()) return ask();
+  const Captures::Origin origin = Captures::origin_of(setup().api, stream);  // now: a destroyed handle crashes the driver
   const CUresult result = ask();
-  captures_over(process().captures.ended(Captures::origin_of(setup().api, stream)));
+  captures_over(process().captures.ended(origin));
   return result;
 }
 
