@@ -249,6 +249,7 @@ std::uint64_t Tape::trim(std::uint64_t keep) {
   if (!parts_) return 0;
   std::uint64_t begin = now_ns();
   parts_->timelines.grant_patience(options_.host_wait_ms);
+  options_.size = std::min(options_.size, keep);  // a prefill on its way does not take it again
   std::uint64_t given_back = parts_->growth.trim(keep);
   note_holes();
   stats_.pool_ns.add(now_ns() - begin);

@@ -59,7 +59,8 @@ bool make_room(const Guard&, std::uint64_t bytes) {
     const std::uint64_t wanted = bytes == 0 ? held : bytes + kDriverSlack - std::min(given, bytes + kDriverSlack);
     given += tape.trim(held - std::min(held, wanted));
   });
-  if (given == 0) each_pool([&](Tape& tape) { given += tape.trim(0); });  // pieces may be larger than what is wanted
+  // Pieces may be larger than what is wanted, and are kept then.
+  if (given == 0 || free + given < bytes) each_pool([&](Tape& tape) { given += tape.trim(0); });
   return given != 0;
 }
 

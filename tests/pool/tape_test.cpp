@@ -341,6 +341,17 @@ TEST_CASE("the pre-reservation is mapped in pieces and taken while it grows") {
   REQUIRE(scene.tape.stats().reserved.current() <= 232 * kMiB);
 }
 
+TEST_CASE("memory that was given back is not pre-reserved again") {
+  TapeOptions options;
+  options.size = 1000 * kMiB;
+  Scene scene(options);
+  REQUIRE(scene.tape.prefill(512 * kMiB) > 0);
+  REQUIRE(scene.tape.trim(100 * kMiB) > 0);
+  const std::uint64_t kept = scene.tape.stats().reserved.current();
+  REQUIRE(scene.tape.prefill(512 * kMiB) == 0);
+  REQUIRE(scene.tape.stats().reserved.current() == kept);
+}
+
 TEST_CASE("a driver that refuses to map leaves a whole tape behind") {
   Scene scene;
   scene.backing.refuse(MemoryBacking::Operation::kMap, 1, 719);
