@@ -41,6 +41,14 @@ unsigned long long buffer_id(const Home& home, const BlockInfo& block) {
   return (std::uint64_t{process().registry.number_of(home)} + 1) << 48 | block.buffer_id;
 }
 
+// Memory of a tape has no legacy handle. A slab of an arena has one, but it names the slab's first byte: it can tell
+// another process of the plain block that begins there, and of no other.
+bool has_legacy_handle(const Home& home, const BlockInfo& block) {
+  if (home.movable() || block.stream_ordered) return false;
+  CUdeviceptr slab = 0;
+  return real::cuMemGetAddressRange_v2(&slab, nullptr, block.address) == CUDA_SUCCESS && slab == block.address;
+}
+
 // The driver thinks of the handles and the reservation below the block; a program thinks of its block.
 void correct(CUpointer_attribute attribute, const Home& home, const BlockInfo& block, void* answer) {
   constexpr std::uint64_t kPiece = kHandleGranularity;
@@ -63,6 +71,8 @@ void correct(CUpointer_attribute attribute, const Home& home, const BlockInfo& b
       const MemoryPool* pool = block.stream_ordered ? process().pools.of_tag(block.tag) : nullptr;
       return put(pool ? reinterpret_cast<CUmemoryPool>(pool->handle()) : CUmemoryPool{});
     }
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+      return put(has_legacy_handle(home, block));  // one byte: the driver has written the others, if there are any
     default:
       return;  // the same for every memory of the device, or honest: what only cuMemAlloc memory can do
   }
@@ -169,16 +179,13 @@ CUresult cuMemGetHandleForAddressRange(void* handle, CUdeviceptr address, std::s
   return real::cuMemGetHandleForAddressRange(handle, address, bytes, type, flags);
 }
 
-// Memory of a tape has no legacy handle, and the driver says so. A slab of an arena has one, but it names the slab's
-// first byte: it can tell another process of the block that begins there, and of no other.
 CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
   const Guard guard;
   Home* home = home_at(guard, address);
-  if (!home || home->movable()) return real::cuIpcGetMemHandle(handle, address);
-  CUdeviceptr slab = 0;
-  const CUresult result = real::cuMemGetAddressRange_v2(&slab, nullptr, address);
-  if (result != CUDA_SUCCESS) return result;
-  if (slab != address || !pin(*home, address)) return CUDA_ERROR_INVALID_VALUE;
+  BlockInfo block;
+  if (!home || !current_context(setup().api)) return real::cuIpcGetMemHandle(handle, address);
+  if (!home->tape()->find(address, block) || !has_legacy_handle(*home, block)) return CUDA_ERROR_INVALID_VALUE;
+  if (!pin(*home, address)) return CUDA_ERROR_INVALID_VALUE;
   return real::cuIpcGetMemHandle(handle, address);
 }
 
