@@ -128,4 +128,5 @@ TEST_CASE("peer access before and after the pool exists; a context goes alone", 
   as_natively("peers");
   as_natively("peers_before_the_pool");
   as_natively("context_goes");
+  as_natively("context_goes_with_its_streams");
 }

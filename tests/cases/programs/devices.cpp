@@ -135,6 +135,29 @@ CASE(context_goes) {
   OK(cuMemFree(take(kMiB)));
 }
 
+// Streams go with their context too: what they freed is anyone's, and nothing is asked of them any more.
+CASE(context_goes_with_its_streams) {
+  const CUcontext primary = program::begin();
+  for (int round = 0; round < 5; ++round) {
+    const CUdeviceptr first = take(kMiB);
+    const CUdeviceptr second = take(kMiB);
+    const CUcontext context = new_context();
+    const CUstream stream = program::new_stream();
+    OK(cuMemFreeAsync(first, stream));
+    OK(cuMemFreeAsync(second, stream));
+    OK(cuCtxDestroy(context));
+    OK(cuCtxSetCurrent(primary));
+    const CUstream a = program::new_stream();
+    const CUstream b = program::new_stream();
+    CUdeviceptr blocks[4] = {};
+    for (CUdeviceptr& block : blocks) OK(cuMemAllocAsync(&block, kMiB / 2, &block - blocks < 2 ? a : b));
+    for (CUdeviceptr block : blocks) OK(cuMemFreeAsync(block, b));
+    OK(cuMemFree(take(2 * kMiB)));
+    OK(cuStreamDestroy(a));
+    OK(cuStreamDestroy(b));
+  }
+}
+
 // Whatever a block's attribute says of legacy IPC is what happens.
 CASE(legacy_handles) {
   program::begin();
