@@ -39,8 +39,8 @@ bool type_fits(ValueKind kind, JsonType type) {
     case JsonType::list_of_strings:
       return kind == ValueKind::names;
     case JsonType::number:
-      return kind == ValueKind::size || kind == ValueKind::size_or_share ||
-             kind == ValueKind::growth || kind == ValueKind::handle;
+      return kind == ValueKind::size || kind == ValueKind::size_or_share || kind == ValueKind::growth ||
+             kind == ValueKind::handle;
     case JsonType::null:
     case JsonType::other:
       return false;

@@ -45,11 +45,11 @@ struct Options {
 
 struct ResolvedPool {
   PoolOptions options;
-  Bytes total = 0;         // the card's memory
-  Bytes size = 0;          // to reserve now; whole multiples of kHandleGranularity
-  Bytes max = 0;           // 0: there is no pool (the diagnostics say why)
-  Bytes headroom = 0;      // to be left free on the card
-  Bytes handle = 0;        // 0: the pool chooses
+  Bytes total = 0;     // the card's memory
+  Bytes size = 0;      // to reserve now; whole multiples of kHandleGranularity
+  Bytes max = 0;       // 0: there is no pool (the diagnostics say why)
+  Bytes headroom = 0;  // to be left free on the card
+  Bytes handle = 0;    // 0: the pool chooses
 
   // The least step when the pool holds `held`; never beyond max.
   constexpr Bytes growth_from(Bytes held) const {

@@ -1,14 +1,15 @@
 // What a tape asks of the memory below it: physical pieces and a place to map them. Declared here by the consumer;
-// device/ implements it on CUDA (vmm: the tape chooses the place; arena: the piece brings its own), tests and replay in host memory.
-// Every call happens under the tape's lock and may take microseconds; none may wait for work of the GPU. The one exception
-// is destroy() of an arena piece, where the driver itself waits. Nothing throws.
+// device/ implements it on CUDA (vmm: the tape chooses the place; arena: the piece brings its own), tests and replay in
+// host memory. Every call happens under the tape's lock and may take microseconds; none may wait for work of the GPU.
+// The one exception is destroy() of an arena piece, where the driver itself waits. Nothing throws.
 #pragma once
 
 #include <cstdint>
 
 namespace gpupool {
 
-/// What the driver answered. `code` is the driver's own number, handed up so that the program sees native errors; 0 is success.
+/// What the driver answered. `code` is the driver's own number, handed up so that the program sees native errors; 0 is
+/// success.
 struct DriverAnswer {
   int code = 0;
   bool ok() const { return code == 0; }
@@ -23,7 +24,8 @@ struct CardMemory {
 /// Where a handle's memory lies.
 enum class Location : std::uint8_t { kDevice, kHost };
 
-/// One piece of physical memory. `id` is the backing's own name for it; `address` is set where the piece brings its place.
+/// One piece of physical memory. `id` is the backing's own name for it; `address` is set where the piece brings its
+/// place.
 struct Handle {
   std::uint64_t id = 0;
   std::uint64_t bytes = 0;
@@ -49,7 +51,8 @@ class Backing {
   virtual DriverAnswer reserve(std::uint64_t bytes, std::uint64_t& address) = 0;
   virtual void unreserve(std::uint64_t address, std::uint64_t bytes) = 0;
 
-  /// Takes `bytes` (a multiple of granularity()) from the card, or from the host for overflow. Fills `handle` on success.
+  /// Takes `bytes` (a multiple of granularity()) from the card, or from the host for overflow. Fills `handle` on
+  /// success.
   virtual DriverAnswer create(std::uint64_t bytes, Location location, Handle& handle) = 0;
   /// Gives it back. The handle is not mapped and no work in flight can reach it.
   virtual void destroy(const Handle& handle) = 0;

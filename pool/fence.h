@@ -8,7 +8,8 @@
 namespace gpupool {
 
 /// A time line: one stream of the program (its handle, opaque here) or the whole context.
-/// The same stream has the same value for as long as it lives; a destroyed stream's value may be used again for another.
+/// The same stream has the same value for as long as it lives; a destroyed stream's value may be used again for
+/// another.
 using StreamRef = std::uint64_t;
 constexpr StreamRef kWholeContext = ~std::uint64_t{0};
 
@@ -18,7 +19,8 @@ constexpr EventId kNoEvent = ~EventId{0};
 
 enum class RecordResult : std::uint8_t {
   kRecorded,  // the event now stands for all work submitted so far on that time line
-  kComplete,  // nothing to wait for: the work is already done (also: the driver has no such events and the host waited instead)
+  kComplete,  // nothing to wait for: the work is already done (also: the driver has no such events and the host waited
+              // instead)
   kNotNow,    // a stream capture forbids it: try again when the capture has ended
   kFailed,    // the driver refused; take_error() says how
 };
@@ -35,7 +37,8 @@ class Fence {
   /// Records all work submitted so far on `line`. For kWholeContext: in every context that can reach this memory.
   virtual RecordResult record(StreamRef line, EventId event) = 0;
 
-  /// Makes all later work of `line` wait, on the device, for what `event` recorded. False: refused (take_error(), or a capture forbids it).
+  /// Makes all later work of `line` wait, on the device, for what `event` recorded. False: refused (take_error(), or a
+  /// capture forbids it).
   virtual bool wait(StreamRef line, EventId event) = 0;
 
   /// Is what `event` recorded complete? kUnknown when asking is forbidden now (a capture) or fails.
@@ -44,7 +47,8 @@ class Fence {
   /// Blocks the calling thread until complete or `milliseconds` have passed; true when complete.
   virtual bool wait_on_host(EventId event, unsigned milliseconds) = 0;
 
-  /// The driver's number of the last refusal, 0 if none since the last call; a sticky context error must come out of the program's own call.
+  /// The driver's number of the last refusal, 0 if none since the last call; a sticky context error must come out of
+  /// the program's own call.
   virtual int take_error() = 0;
 };
 

@@ -1,5 +1,5 @@
-// The unit of the pool's arithmetic: places and lengths on a tape are counted in granules of 512 bytes, in 31 bits, so that a tape may
-// span 1 TiB. 512 is what native allocations are apart and what every texture alignment divides.
+// The unit of the pool's arithmetic: places and lengths on a tape are counted in granules of 512 bytes, in 31 bits, so
+// that a tape may span 1 TiB. 512 is what native allocations are apart and what every texture alignment divides.
 #pragma once
 
 #include <cstdint>

@@ -6,10 +6,11 @@
 namespace gpupool {
 namespace {
 
-// Handle sizes, see docs/decisions/0004-handle-sizes.md. A pool that grows takes small handles while it is small, so that free ones can
-// move to where they are needed; one that is reserved up front takes few large ones.
-constexpr std::uint64_t kFullSpeedPiece = std::uint64_t{32} << 20;  // copies over handles of this size run at full speed
-constexpr std::uint64_t kLargestPiece = std::uint64_t{128} << 20;   // larger ones are created no faster
+// Handle sizes, see docs/decisions/0004-handle-sizes.md. A pool that grows takes small handles while it is small, so
+// that free ones can move to where they are needed; one that is reserved up front takes few large ones.
+constexpr std::uint64_t kFullSpeedPiece = std::uint64_t{32}
+                                          << 20;                   // copies over handles of this size run at full speed
+constexpr std::uint64_t kLargestPiece = std::uint64_t{128} << 20;  // larger ones are created no faster
 constexpr std::uint64_t kPiecesHeld = 512;
 constexpr std::uint64_t kPiecesReserved = 1024;
 constexpr std::uint64_t kExactGrowthShare = 64;  // exact growth takes at most this part of what is held beyond the need
@@ -23,14 +24,16 @@ Growth::Growth(const Parts& parts) : p_(parts), unit_(granules_for(parts.backing
 
 std::uint64_t Growth::piece() const {
   if (p_.options.handle != 0) return p_.options.handle;
-  if (p_.options.size != 0) return std::clamp(std::bit_ceil(p_.options.size / kPiecesReserved), kFullSpeedPiece, kLargestPiece);
+  if (p_.options.size != 0)
+    return std::clamp(std::bit_ceil(p_.options.size / kPiecesReserved), kFullSpeedPiece, kLargestPiece);
   return std::clamp(std::bit_ceil(p_.handles.device_bytes() / kPiecesHeld), bytes_of(unit_), kFullSpeedPiece);
 }
 
 std::uint64_t Growth::least_step() const {
   std::uint64_t held = p_.handles.device_bytes();
   std::uint64_t step = p_.options.growth_bytes;
-  if (p_.options.growth_factor > 0) step = static_cast<std::uint64_t>(static_cast<double>(held) * p_.options.growth_factor);
+  if (p_.options.growth_factor > 0)
+    step = static_cast<std::uint64_t>(static_cast<double>(held) * p_.options.growth_factor);
   if (p_.options.exact_growth) step = std::min(step, held / kExactGrowthShare);
   return step;
 }
@@ -43,14 +46,13 @@ std::uint64_t Growth::allowance() const {
   return std::min(below_max, above_headroom) / bytes_of(unit_) * bytes_of(unit_);
 }
 
-void Growth::note_reserved() {
-  p_.stats.reserved.set(p_.handles.device_bytes());
-}
+void Growth::note_reserved() { p_.stats.reserved.set(p_.handles.device_bytes()); }
 
 // How many granules would have to be mapped so that `part` is mapped throughout, in whole units.
 Granules Growth::missing_in(Range part) const {
   Granules missing = 0;
-  p_.space.visit_gaps({round_down(part.begin, unit_), round_up(part.end, unit_)}, [&](Range gap) { missing += gap.size(); });
+  p_.space.visit_gaps({round_down(part.begin, unit_), round_up(part.end, unit_)},
+                      [&](Range gap) { missing += gap.size(); });
   return missing;
 }
 
@@ -95,7 +97,8 @@ Range Growth::extend(Granules size, const Request& request) {
 
   std::uint64_t held = p_.handles.device_bytes();
   std::vector<Range> gaps;
-  p_.space.visit_gaps({round_down(part.begin, unit_), round_up(part.end, unit_)}, [&](Range gap) { gaps.push_back(gap); });
+  p_.space.visit_gaps({round_down(part.begin, unit_), round_up(part.end, unit_)},
+                      [&](Range gap) { gaps.push_back(gap); });
   for (Range gap : gaps) {
     if (!fill(gap)) return {};
   }
@@ -105,13 +108,15 @@ Range Growth::extend(Granules size, const Request& request) {
       Range tail = p_.space.last_gap();
       Granules more = granules_for(std::min(step - grown, allowance()) / bytes_of(unit_) * bytes_of(unit_));
       Granules laid = 0;
-      for (Granules at = tail.begin; more > 0 && more <= tail.end - at && grow_into(at, more, laid); at += laid) more -= laid;
+      for (Granules at = tail.begin; more > 0 && more <= tail.end - at && grow_into(at, more, laid); at += laid)
+        more -= laid;
     }
   }
   return part;
 }
 
-// Memory that brings its own addresses: one slab per extension, set apart from others so that holes never join across slabs.
+// Memory that brings its own addresses: one slab per extension, set apart from others so that holes never join across
+// slabs.
 Range Growth::extend_given(Granules size) {
   std::uint64_t need = bytes_of(round_up(size, unit_));
   std::uint64_t room = allowance();
@@ -142,12 +147,12 @@ void Growth::collect_donors(Range except) {
   for (Range hole = p_.space.best_fit(unit_); !hole.empty(); hole = p_.space.following(hole)) {
     p_.handles.visit_within(hole, [&](Granules begin, const Handle& handle) {
       Granules size = granules_for(handle.bytes);
-      if (handle.location == Location::kDevice && !Range{begin, begin + size}.overlaps(except)) donors_.push_back({begin, size});
+      if (handle.location == Location::kDevice && !Range{begin, begin + size}.overlaps(except))
+        donors_.push_back({begin, size});
     });
   }
-  std::sort(donors_.begin(), donors_.end(), [](const Donor& a, const Donor& b) {
-    return a.size != b.size ? a.size > b.size : a.begin > b.begin;
-  });
+  std::sort(donors_.begin(), donors_.end(),
+            [](const Donor& a, const Donor& b) { return a.size != b.size ? a.size > b.size : a.begin > b.begin; });
 }
 
 // Migrate before growing: nothing is taken from the card while a handle lies free.
@@ -236,7 +241,8 @@ bool Growth::lift(Granules begin, Handle& handle) {
   return true;
 }
 
-// Puts a handle on the tape; its place, a gap until now, becomes a clean hole. A handle that cannot be mapped goes back to the card.
+// Puts a handle on the tape; its place, a gap until now, becomes a clean hole. A handle that cannot be mapped goes back
+// to the card.
 bool Growth::lay(Granules begin, const Handle& handle) {
   DriverAnswer answer = p_.backing.map(handle, p_.addresses.address_of(begin));
   if (!answer.ok()) {

@@ -1,7 +1,7 @@
-// Growth: where memory gets mapped and unmapped. Finds the place where a request that no hole fits costs the least new memory (holes and
-// gaps between two blocks count together), fills its gaps with handles that lie free elsewhere (migration) before it takes new ones from
-// the card, keeps the limits, and gives memory back. The slow path: everything here may cost driver calls.
-// Owned by the tape, under its lock.
+// Growth: where memory gets mapped and unmapped. Finds the place where a request that no hole fits costs the least new
+// memory (holes and gaps between two blocks count together), fills its gaps with handles that lie free elsewhere
+// (migration) before it takes new ones from the card, keeps the limits, and gives memory back. The slow path:
+// everything here may cost driver calls. Owned by the tape, under its lock.
 #pragma once
 
 #include <cstdint>
@@ -30,11 +30,12 @@ class Growth {
   };
   explicit Growth(const Parts& parts);
 
-  /// Makes a part of `size` granules mapped throughout, in one hole, that Reuse::ready() can give to `request`. Empty when it cannot be had;
-  /// take_error() then tells a driver error that is not plain lack of memory.
+  /// Makes a part of `size` granules mapped throughout, in one hole, that Reuse::ready() can give to `request`. Empty
+  /// when it cannot be had; take_error() then tells a driver error that is not plain lack of memory.
   Range extend(Granules size, const Request& request);
 
-  /// Maps up to `bytes` more towards options.size at the end of the tape; returns the bytes still missing, 0 when no more can be had.
+  /// Maps up to `bytes` more towards options.size at the end of the tape; returns the bytes still missing, 0 when no
+  /// more can be had.
   std::uint64_t prefill(std::uint64_t bytes);
 
   /// Gives back wholly free handles whose work is done, from the end of the tape, but holds at least `keep` bytes.

@@ -1,5 +1,5 @@
-// Counters of one tape, expanded from stats.def. One writer at a time (whoever holds the tape's lock), any number of readers:
-// hence relaxed atomics without read-modify-write. The layout is plain memory, fit for a shared page.
+// Counters of one tape, expanded from stats.def. One writer at a time (whoever holds the tape's lock), any number of
+// readers: hence relaxed atomics without read-modify-write. The layout is plain memory, fit for a shared page.
 #pragma once
 
 #include <atomic>

@@ -20,13 +20,15 @@ std::atomic<std::uint64_t> last_buffer_id{std::uint64_t{1} << 48};
 
 std::uint64_t now_ns() {
   return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+          .count());
 }
 
 }  // namespace
 
 struct Tape::Parts {
-  Parts(const TapeOptions& options, Backing& backing, Fence& fence, Stats& stats, AddressTable& addresses, Granules span)
+  Parts(const TapeOptions& options, Backing& backing, Fence& fence, Stats& stats, AddressTable& addresses,
+        Granules span)
       : space(span, granules_for(backing.granularity())),
         timelines(fence, options.reuse, space.fragments(), stats),
         reuse(space, timelines),
@@ -69,11 +71,12 @@ std::uint64_t Tape::prefill(std::uint64_t bytes) {
   return missing;
 }
 
-// The ladder's first rungs: a hole that is clean for this request, a fence, a look whether records are complete. Among equal fits the
-// one that costs least is taken; a larger hole only when no equal one may be used.
+// The ladder's first rungs: a hole that is clean for this request, a fence, a look whether records are complete. Among
+// equal fits the one that costs least is taken; a larger hole only when no equal one may be used.
 bool Tape::from_hole(Granules size, const Request& request, Effort last, Found& found) {
   const Range smallest = parts_->space.best_fit(size);
-  for (Effort effort = last == Effort::kBlock ? last : Effort::kLook; effort <= last; effort = Effort(int(effort) + 1)) {
+  for (Effort effort = last == Effort::kBlock ? last : Effort::kLook; effort <= last;
+       effort = Effort(int(effort) + 1)) {
     unsigned equal = 0;
     unsigned larger = 0;
     for (Range fit = smallest; !fit.empty(); fit = parts_->space.following(fit)) {
@@ -92,9 +95,11 @@ bool Tape::from_hole(Granules size, const Request& request, Effort last, Found& 
   return false;
 }
 
-// pool.max_split: large holes are kept whole for large requests. The hole at the end of the tape, where growth lands, is exempt.
+// pool.max_split: large holes are kept whole for large requests. The hole at the end of the tape, where growth lands,
+// is exempt.
 bool Tape::may_split(Range hole, Granules size) const {
-  if (options_.max_split == 0 || bytes_of(hole.size()) <= options_.max_split || bytes_of(size) > options_.max_split) return true;
+  if (options_.max_split == 0 || bytes_of(hole.size()) <= options_.max_split || bytes_of(size) > options_.max_split)
+    return true;
   Range tail = parts_->space.last_gap();
   return tail.empty() || hole.end == tail.begin;
 }
@@ -102,7 +107,8 @@ bool Tape::may_split(Range hole, Granules size) const {
 std::uint64_t Tape::serve(const Found& found, const Request& request) {
   const Range part = found.part;
   bool own = false;
-  parts_->space.visit_history(found.hole, part, [&](const Fragment& fragment) { return own = fragment.line == request.line; });
+  parts_->space.visit_history(found.hole, part,
+                              [&](const Fragment& fragment) { return own = fragment.line == request.line; });
   if (own && request.line != kContextLine) stats_.same_stream_reuses.add(1);
   Block block;
   block.slack = static_cast<std::uint16_t>(bytes_of(part.size()) - request.bytes);
@@ -119,7 +125,8 @@ std::uint64_t Tape::serve(const Found& found, const Request& request) {
 
 void Tape::note_holes() {
   stats_.holes.set(parts_->space.hole_count());
-  stats_.needed.set(parts_->handles.device_bytes() + parts_->handles.host_bytes() - bytes_of_64(parts_->space.wholly_free_granules()));
+  stats_.needed.set(parts_->handles.device_bytes() + parts_->handles.host_bytes() -
+                    bytes_of_64(parts_->space.wholly_free_granules()));
 }
 
 // pool.reclaim: a context-wide wait is only worth its cost once it cleans enough.
@@ -178,7 +185,8 @@ Freed Tape::free(std::uint64_t address, Line line) {
   freed.tag = owned.block.tag;
   freed.stream_ordered = owned.block.stream_ordered;
   if (owned.block.noted) {
-    parts_->buffer_ids.erase(parts_->buffer_id_tree, parts_->buffer_ids.floor(parts_->buffer_id_tree, owned.range.begin));
+    parts_->buffer_ids.erase(parts_->buffer_id_tree,
+                             parts_->buffer_ids.floor(parts_->buffer_id_tree, owned.range.begin));
   }
   std::uint64_t record = parts_->timelines.mark_free(line, freed.code);
   parts_->space.free(owned, line, record);
@@ -271,7 +279,8 @@ void Tape::retire() {
 HoleSummary Tape::holes() const {
   std::lock_guard lock(mutex_);
   if (!parts_) return {};
-  return {parts_->space.hole_count(), bytes_of_64(parts_->space.hole_granules()), bytes_of(parts_->space.largest().size())};
+  return {parts_->space.hole_count(), bytes_of_64(parts_->space.hole_granules()),
+          bytes_of(parts_->space.largest().size())};
 }
 
 std::uint64_t Tape::free_bytes() const {
@@ -288,8 +297,10 @@ const char* Tape::validate() const {
   if (const char* broken = parts_->timelines.validate()) return broken;
   std::uint64_t held = parts_->handles.device_bytes() + parts_->handles.host_bytes();
   std::uint64_t free = bytes_of_64(parts_->space.hole_granules());
-  if (stats_.reserved.current() != parts_->handles.device_bytes()) return "tape: reserved is not the sum of the handles";
-  if (stats_.live.current() + free + parts_->space.retained_bytes() != held) return "tape: blocks and holes do not fill the handles";
+  if (stats_.reserved.current() != parts_->handles.device_bytes())
+    return "tape: reserved is not the sum of the handles";
+  if (stats_.live.current() + free + parts_->space.retained_bytes() != held)
+    return "tape: blocks and holes do not fill the handles";
   return nullptr;
 }
 

@@ -1,6 +1,7 @@
-// The tape: one large range of addresses per (context, device), on which handles are mapped side by side, and the pool of blocks on it.
-// It joins the parts: best_fit (which bytes), timelines (when they may be used again), handles (where memory is mapped), and walks the
-// ladder from a hole to a growth to a refusal. Thread safe: every public call takes the one lock, except where it says otherwise.
+// The tape: one large range of addresses per (context, device), on which handles are mapped side by side, and the pool
+// of blocks on it. It joins the parts: best_fit (which bytes), timelines (when they may be used again), handles (where
+// memory is mapped), and walks the ladder from a hole to a growth to a refusal. Thread safe: every public call takes
+// the one lock, except where it says otherwise.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,8 @@ class Tape {
   bool started() const { return start_error_ == 0; }
   int start_error() const { return start_error_; }
 
-  /// Maps up to `bytes` more of the pre-reservation (options.size). Returns bytes still missing; 0 when done or when no more can be had.
+  /// Maps up to `bytes` more of the pre-reservation (options.size). Returns bytes still missing; 0 when done or when no
+  /// more can be had.
   std::uint64_t prefill(std::uint64_t bytes);
 
   Grant allocate(const Request& request);
@@ -45,7 +47,8 @@ class Tape {
   /// The same by its first byte, marking it as exported: it keeps its memory until the tape ends, even after the free.
   bool pin(std::uint64_t address);
 
-  /// The line of a stream; adds it when new. `per_thread`: only its own thread can record on it, so records are never put off.
+  /// The line of a stream; adds it when new. `per_thread`: only its own thread can record on it, so records are never
+  /// put off.
   Line line_of(StreamRef stream, bool per_thread);
   /// The stream is about to be destroyed: its fragments belong to anyone from now on, covered by a record made here.
   void stream_ending(StreamRef stream);

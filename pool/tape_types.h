@@ -19,32 +19,34 @@ struct TapeOptions {
   std::uint64_t max = ~std::uint64_t{0};                 // cap of what the tape may hold
   std::uint64_t headroom = 0;                            // kept free on the card when growing
   std::uint64_t growth_bytes = std::uint64_t{64} << 20;  // least step of growth
-  double growth_factor = 0;                              // or: least step as a share of what is held (0.5 for "1.5x"); 0 = use growth_bytes
-  bool exact_growth = false;                             // auto_growth: least step also bounded by a small share of what is held
-  std::uint64_t handle = 0;                              // handle size, 0 = choose
-  std::uint64_t max_split = 0;                           // holes above this are not split for smaller requests; 0 = off
+  double growth_factor = 0;     // or: least step as a share of what is held (0.5 for "1.5x"); 0 = use growth_bytes
+  bool exact_growth = false;    // auto_growth: least step also bounded by a small share of what is held
+  std::uint64_t handle = 0;     // handle size, 0 = choose
+  std::uint64_t max_split = 0;  // holes above this are not split for smaller requests; 0 = off
   ReusePolicy reuse = ReusePolicy::kFence;
-  std::uint64_t reclaim = 0;  // bytes of plain frees to gather before a fence is spent on them, as long as the tape can grow
+  std::uint64_t reclaim =
+      0;  // bytes of plain frees to gather before a fence is spent on them, as long as the tape can grow
   unsigned host_wait_ms = 1000;  // longest wait on the host, in one request, for holes' own records
 };
 
-/// Index of a stream's time line in this tape; valid until the stream is destroyed. kContextLine: plain requests and frees.
+/// Index of a stream's time line in this tape; valid until the stream is destroyed. kContextLine: plain requests and
+/// frees.
 using Line = std::uint32_t;
 constexpr Line kContextLine = 0;
 
 struct Request {
-  std::uint64_t bytes = 0;     // as the program asked, > 0
-  Line line = kContextLine;    // stream-ordered on that line, or plain
-  std::uint16_t tag = 0;       // the program's memory pool, for its own accounting
-  bool may_wait = true;        // false: no wait may be inserted into the stream (reuse of internal dependencies switched off)
+  std::uint64_t bytes = 0;   // as the program asked, > 0
+  Line line = kContextLine;  // stream-ordered on that line, or plain
+  std::uint16_t tag = 0;     // the program's memory pool, for its own accounting
+  bool may_wait = true;  // false: no wait may be inserted into the stream (reuse of internal dependencies switched off)
 };
 
 enum class Verdict : std::uint8_t { kServed, kCapacity, kFragmentation, kDriverError };
 
 struct Grant {
   Verdict verdict = Verdict::kServed;
-  int code = 0;                    // the driver's error with kDriverError; CUDA_ERROR_OUT_OF_MEMORY's number is the caller's business
-  std::uint64_t address = 0;       // 512-byte aligned
+  int code = 0;  // the driver's error with kDriverError; CUDA_ERROR_OUT_OF_MEMORY's number is the caller's business
+  std::uint64_t address = 0;  // 512-byte aligned
   bool ok() const { return verdict == Verdict::kServed; }
 };
 

@@ -54,7 +54,8 @@ std::uint64_t Timelines::mark_free(Line index, int& error) {
   if (index == kContextLine && policy_ == ReusePolicy::kSync) return 0;  // the caller has waited
   if (index == kContextLine || !puts_off(line)) {
     if (line.put_off) make_record(line, line.stream, Timing::kLate, error);
-    if (make_record(line, line.stream, Timing::kAtTheFree, error)) return line.recorded <= line.complete ? 0 : line.recorded;
+    if (make_record(line, line.stream, Timing::kAtTheFree, error))
+      return line.recorded <= line.complete ? 0 : line.recorded;
   }
   line.put_off = true;
   return line.recorded + 1;
@@ -133,10 +134,11 @@ const Timelines::Record* Timelines::find_or_later(const Timeline& line, std::uin
 // What is neither complete nor the requester's own.
 Need Timelines::need_of_other(Line requester, bool may_wait, Line owner, std::uint64_t record) const {
   const Timeline& line = lines_[owner];
-  if (record <= waited(lines_[requester], owner) || record <= waited(lines_[kContextLine], owner)) return Need::kNothing;
+  if (record <= waited(lines_[requester], owner) || record <= waited(lines_[kContextLine], owner))
+    return Need::kNothing;
   if (!may_wait || policy_ == ReusePolicy::kQuiescent) return Need::kCompletion;
-  // A plain request waits with the whole context. For a plain free that is what the driver's own free would have cost; for a
-  // stream-ordered free it would stop streams that natively go on.
+  // A plain request waits with the whole context. For a plain free that is what the driver's own free would have cost;
+  // for a stream-ordered free it would stop streams that natively go on.
   if (requester == kContextLine && owner != kContextLine) return Need::kCompletion;
   const Record* made = owner == kContextLine ? find_or_later(line, record) : find(line, record);
   return made != nullptr && !made->late ? Need::kWait : Need::kCompletion;
@@ -146,7 +148,8 @@ bool Timelines::wait(Line requester, Line owner, std::uint64_t record) {
   const Timeline& line = lines_[owner];
   const Record* made = owner == kContextLine ? find_or_later(line, record) : find(line, record);
   if (requester == kContextLine && owner == kContextLine) {
-    // One wait for the newest plain free cleans all earlier ones, and costs nobody more than that free natively would have.
+    // One wait for the newest plain free cleans all earlier ones, and costs nobody more than that free natively would
+    // have.
     const Record* newest = find(line, line.recorded);
     if (newest != nullptr && !newest->late) made = newest;
   }

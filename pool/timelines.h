@@ -1,11 +1,13 @@
-// Timelines: when freed memory may be used again. One line per stream that used the tape, and line 0 for the whole context (plain
-// requests and frees). Every free is covered by a numbered record of its line; this class knows which records exist, which are complete
-// and who has already waited for which, and answers what a new owner must do before it touches a fragment.
-// Three facts are kept apart: "recorded", "a stream has waited" and "the whole context has waited" (only the last cleans for everybody).
-// Owned by the tape, under its lock. See docs/decisions/ for why records are made at the free.
+// Timelines: when freed memory may be used again. One line per stream that used the tape, and line 0 for the whole
+// context (plain requests and frees). Every free is covered by a numbered record of its line; this class knows which
+// records exist, which are complete and who has already waited for which, and answers what a new owner must do before
+// it touches a fragment. Three facts are kept apart: "recorded", "a stream has waited" and "the whole context has
+// waited" (only the last cleans for everybody). Owned by the tape, under its lock. See docs/decisions/ for why records
+// are made at the free.
 //
-// Note LATE: a record made after the free also covers work submitted in between. Waiting for it could wait for work that itself waits
-// for the new owner, so a late record is only ever looked at (is it complete?), not waited for on the device.
+// Note LATE: a record made after the free also covers work submitted in between. Waiting for it could wait for work
+// that itself waits for the new owner, so a late record is only ever looked at (is it complete?), not waited for on the
+// device.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +35,9 @@ class Timelines {
   /// The stream is about to go: covers its unrecorded frees and gives its fragments to anyone.
   void ending(StreamRef stream);
 
-  /// Work submitted on `line` so far may touch what is being freed: returns the number of the record that covers it, made now or, where
-  /// that is put off, later. 0: nothing to wait for. `error`: a driver error the program should see, else 0.
+  /// Work submitted on `line` so far may touch what is being freed: returns the number of the record that covers it,
+  /// made now or, where that is put off, later. 0: nothing to wait for. `error`: a driver error the program should see,
+  /// else 0.
   std::uint64_t mark_free(Line line, int& error);
 
   /// No driver call. `may_wait`: waits may be inserted into the requester's line at all.
@@ -49,8 +52,8 @@ class Timelines {
   bool complete(Line owner, std::uint64_t record);
   /// The same, blocking while patience lasts. The first wait in vain ends it.
   bool wait_on_host(Line owner, std::uint64_t record);
-  /// How long the host may be blocked in all from now on. Work in flight may wait for what another thread, itself waiting for the
-  /// tape's lock, has yet to submit; so no wait is without end.
+  /// How long the host may be blocked in all from now on. Work in flight may wait for what another thread, itself
+  /// waiting for the tape's lock, has yet to submit; so no wait is without end.
   void grant_patience(unsigned milliseconds) { patience_ms_ = milliseconds; }
 
   /// Makes every record that was put off: when the last capture ends, and when a second stream appears.
@@ -72,7 +75,8 @@ class Timelines {
     std::uint64_t recorded = 0;  // number of the newest record
     std::uint64_t complete = 0;  // all records up to this one are known complete
     std::vector<Record> ring;    // record n lies at n modulo the ring's size (a power of two)
-    std::vector<std::uint64_t> waited;  // by line: this line's later work is ordered behind that line's records up to here
+    std::vector<std::uint64_t>
+        waited;  // by line: this line's later work is ordered behind that line's records up to here
   };
 
   enum class Timing : std::uint8_t { kAtTheFree, kLate };

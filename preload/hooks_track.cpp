@@ -65,7 +65,8 @@ CUresult destroy_stream(CUstream stream, Ask ask) {
   if (guard.nested() || is_default_stream(stream)) return ask();
   stream_ending(guard, stream);
   if (!process().captures.any_open()) return ask();
-  const Captures::Origin origin = Captures::origin_of(setup().api, stream);  // now: a destroyed handle crashes the driver
+  const Captures::Origin origin =
+      Captures::origin_of(setup().api, stream);  // now: a destroyed handle crashes the driver
   const CUresult result = ask();
   captures_over(process().captures.ended(origin));
   return result;

@@ -29,14 +29,13 @@ Variables run_env(std::vector<std::string> options, const Variables& variables =
 
 TEST_CASE("the program gets the preload and a variable for each option") {
   const Variables seen = run_env({"--size", "8GiB", "--max=90%", "--headroom", "1GiB", "--strategy", "auto_growth",
-                                  "--stats", "s-%p.json", "--trace", "t", "--set", "pool.handle=32MiB"});
+                                  "--stats", "s-%p.json", "--set", "pool.handle=32MiB"});
   CHECK(seen.at("LD_PRELOAD") == GPUPOOL_TEST_FRONT);
   CHECK(seen.at("GPUPOOL_POOL_SIZE") == "8GiB");
   CHECK(seen.at("GPUPOOL_POOL_MAX") == "90%");
   CHECK(seen.at("GPUPOOL_POOL_HEADROOM") == "1GiB");
   CHECK(seen.at("GPUPOOL_POOL_STRATEGY") == "auto_growth");
   CHECK(seen.at("GPUPOOL_STATS_PATH") == "s-%p.json");
-  CHECK(seen.at("GPUPOOL_TRACE_PATH") == "t");
   CHECK(seen.at("GPUPOOL_POOL_HANDLE") == "32MiB");
   CHECK_FALSE(seen.contains("PYTORCH_ALLOC_CONF"));
 }

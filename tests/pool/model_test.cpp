@@ -1,7 +1,7 @@
-// The whole tape against a naive reference, by random operations on several streams with captures, destroyed streams and a card that
-// fills up. Checked after every step: no two blocks overlap; a block's bytes are mapped; whoever gets bytes is ordered behind all work
-// that could touch them; nobody is made to wait for work submitted after the free it stands behind; every structure is valid.
-// A failing run prints its seed.
+// The whole tape against a naive reference, by random operations on several streams with captures, destroyed streams
+// and a card that fills up. Checked after every step: no two blocks overlap; a block's bytes are mapped; whoever gets
+// bytes is ordered behind all work that could touch them; nobody is made to wait for work submitted after the free it
+// stands behind; every structure is valid. A failing run prints its seed.
 #include <algorithm>
 #include <map>
 #include <random>
@@ -25,8 +25,8 @@ void join(Point& into, const Point& other) {
 struct Freed {
   std::uint64_t begin;
   std::uint64_t end;
-  Point behind;      // all work that may still touch the bytes
-  Point may_delay;   // what its next owner may be made to wait for
+  Point behind;     // all work that may still touch the bytes
+  Point may_delay;  // what its next owner may be made to wait for
 };
 
 class Model {
@@ -38,14 +38,45 @@ class Model {
 
   void step() {
     switch (pick(20)) {
-      case 0: case 1: case 2: case 3: case 4: case 5: allocate(); break;
-      case 6: case 7: case 8: case 9: case 10: case 11: free(); break;
-      case 12: case 13: case 14: fence_.submit(stream()); break;
-      case 15: fence_.complete(fence_.point_of(stream())); break;
-      case 16: if (pick(4) == 0) fence_.complete(fence_.point_of(kWholeContext)); break;
-      case 17: capture(); break;
-      case 18: if (pick(10) == 0) destroy_stream(); else if (pick(40) == 0) streams_.push_back(streams_.size() * 4096 + 4096); break;
-      case 19: if (pick(20) == 0) tape_.trim(0); break;
+      case 0:
+      case 1:
+      case 2:
+      case 3:
+      case 4:
+      case 5:
+        allocate();
+        break;
+      case 6:
+      case 7:
+      case 8:
+      case 9:
+      case 10:
+      case 11:
+        free();
+        break;
+      case 12:
+      case 13:
+      case 14:
+        fence_.submit(stream());
+        break;
+      case 15:
+        fence_.complete(fence_.point_of(stream()));
+        break;
+      case 16:
+        if (pick(4) == 0) fence_.complete(fence_.point_of(kWholeContext));
+        break;
+      case 17:
+        capture();
+        break;
+      case 18:
+        if (pick(10) == 0)
+          destroy_stream();
+        else if (pick(40) == 0)
+          streams_.push_back(streams_.size() * 4096 + 4096);
+        break;
+      case 19:
+        if (pick(20) == 0) tape_.trim(0);
+        break;
     }
     const char* broken = tape_.validate();
     INFO((broken ? broken : ""));
@@ -64,11 +95,16 @@ class Model {
 
   std::uint64_t random_size() {
     switch (pick(6)) {
-      case 0: return 1 + pick(600);
-      case 1: return 1 + pick(40) * 1024;
-      case 2: return std::uint64_t{1 + pick(8)} << 20;
-      case 3: return std::uint64_t{1 + pick(24)} << 20;
-      default: return 512 * (1 + pick(8));
+      case 0:
+        return 1 + pick(600);
+      case 1:
+        return 1 + pick(40) * 1024;
+      case 2:
+        return std::uint64_t{1 + pick(8)} << 20;
+      case 3:
+        return std::uint64_t{1 + pick(24)} << 20;
+      default:
+        return 512 * (1 + pick(8));
     }
   }
 
@@ -99,7 +135,10 @@ class Model {
     Point allowed = before;
     join(allowed, plain_frees_);
     for (auto it = freed_.begin(); it != freed_.end();) {
-      if (it->end <= begin || it->begin >= end) { ++it; continue; }
+      if (it->end <= begin || it->begin >= end) {
+        ++it;
+        continue;
+      }
       if (plain) {
         for (StreamRef s : streams_) REQUIRE(fence_.safe_after(s, it->behind));
         REQUIRE(fence_.safe_after(witness, it->behind));

@@ -60,7 +60,8 @@ TEST_CASE("ordered_map behaves as std::map") {
 }
 
 TEST_CASE("ordered_map with keys that move through the range") {
-  // Removing from the front and inserting just below what is left: the first child of a node takes keys below its old bound.
+  // Removing from the front and inserting just below what is left: the first child of a node takes keys below its old
+  // bound.
   OrderedMap<std::uint32_t> map;
   OrderedMap<std::uint32_t>::Tree tree;
   std::mt19937 random(5);

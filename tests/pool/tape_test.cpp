@@ -54,7 +54,8 @@ TEST_CASE("[case-2] converting weights strands what best fit must strand, and sa
     if (scene.plain(270 * unit) == 0) break;
     ++rounds;
   }
-  // Plain best fit holds 9 rounds. Moving free handles together reaches the ideal: each round keeps 800 of 10,000 and needs 1,060 at once.
+  // Plain best fit holds 9 rounds. Moving free handles together reaches the ideal: each round keeps 800 of 10,000 and
+  // needs 1,060 at once.
   REQUIRE(rounds == 12);
   REQUIRE(scene.tape.validate() == nullptr);
   REQUIRE(scene.tape.stats().oom_capacity.get() + scene.tape.stats().oom_fragmentation.get() > 0);
@@ -96,8 +97,8 @@ TEST_CASE("[case-44] [case-45] sizes at the edges") {
   options.size = options.max = 64 * kMiB;
   Scene scene(options, {.card_bytes = kGiB});
   scene.tape.prefill(options.size);
-  for (std::uint64_t bytes : {~std::uint64_t{0}, ~std::uint64_t{0} - 510, ~std::uint64_t{0} - 511, std::uint64_t{1} << 63,
-                              64 * kMiB + 1, std::uint64_t{0}}) {
+  for (std::uint64_t bytes : {~std::uint64_t{0}, ~std::uint64_t{0} - 510, ~std::uint64_t{0} - 511,
+                              std::uint64_t{1} << 63, 64 * kMiB + 1, std::uint64_t{0}}) {
     REQUIRE(!scene.tape.allocate({.bytes = bytes}).ok());
   }
   REQUIRE(scene.tape.validate() == nullptr);
@@ -138,7 +139,8 @@ TEST_CASE("a stream reuses its own memory without any driver call") {
     scene.free_on(kS, p);
     REQUIRE(scene.on(kS, kMiB) == p);
   }
-  for (auto operation : {MemoryFence::Operation::kRecord, MemoryFence::Operation::kWait, MemoryFence::Operation::kQuery}) {
+  for (auto operation :
+       {MemoryFence::Operation::kRecord, MemoryFence::Operation::kWait, MemoryFence::Operation::kQuery}) {
     REQUIRE(scene.fence.calls(operation) == 0);
   }
   REQUIRE(scene.tape.stats().same_stream_reuses.get() == 100);
@@ -171,7 +173,8 @@ TEST_CASE("another stream waits for the free, not for what came after it") {
 }
 
 TEST_CASE("memory whose record would come too late is only used once complete") {
-  // S is alone, so its free is not recorded. By the time T appears, S has been given work that waits for T: waiting for S would hang.
+  // S is alone, so its free is not recorded. By the time T appears, S has been given work that waits for T: waiting for
+  // S would hang.
   Scene scene;
   std::uint64_t p = scene.on(kS, kMiB);
   scene.on(kS, 512);  // keeps the hole to come apart from the rest

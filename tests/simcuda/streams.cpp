@@ -1,6 +1,9 @@
 // See streams.h. A destroyed stream's queue stays with its context until it has run.
 #include "tests/simcuda/streams.h"
 
+#include <cstdio>
+#include <cstdlib>
+
 #include "tests/simcuda/call.h"
 #include "tests/simcuda/capture.h"
 #include "tests/simcuda/mempool.h"
@@ -167,7 +170,12 @@ CUresult write_value(CUstream handle, CUdeviceptr address, T value, unsigned) {
 
 CUresult find_stream(CUstream handle, Stream*& out) {
   if (handle != CU_STREAM_LEGACY && handle != CU_STREAM_PER_THREAD) {
-    if (!state().streams.valid(handle)) return CUDA_ERROR_INVALID_HANDLE;
+    if (!state().streams.valid(handle)) {
+      // NVIDIA's driver looks into the handle it is given, and crashes on one that is no stream or no more (seen on a
+      // card).
+      std::fprintf(stderr, "simcuda: %p is not a stream\n", static_cast<void*>(handle));
+      std::abort();
+    }
     out = handle->stream.get();
     return root_of(*out->context).error;
   }
