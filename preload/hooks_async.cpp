@@ -14,6 +14,15 @@ bool serveable(const Guard& guard, const CUdeviceptr* out, std::uint64_t bytes) 
   return !guard.nested() && out && bytes != 0 && bytes <= kLargestRequest;
 }
 
+// Stream-ordered memory is the device's, not a context's: it lies on the primary context's tape where there is one, and
+// so outlives the context whose stream asked for it.
+StreamSpot ordered_spot(const Guard& guard, CUstream stream, std::uint64_t bytes) {
+  const StreamSpot spot = spot_of(guard, stream, bytes);
+  if (!spot.home || spot.home->owner() == Home::Owner::kPrimary) return spot;
+  Home* primary = process().registry.of_primary(spot.home->device());
+  return primary ? StreamSpot{primary, line_on(guard, *primary, stream)} : spot;
+}
+
 template <class Ask>
 CUresult from_pool(const Guard& guard, Home& home, Line line, MemoryPool& pool, HookRow row, std::uint64_t bytes,
                    CUdeviceptr* out, Ask ask) {
@@ -34,7 +43,7 @@ CUresult alloc(HookRow row, Flavour flavour, CUdeviceptr* out, std::size_t bytes
   if (!serveable(guard, out, bytes)) return ask();
   const CUstream stream = named(given, flavour);
   if (captures_stream(stream)) return watched(guard, row, bytes, ask);
-  const StreamSpot spot = spot_of(guard, stream, bytes);
+  const StreamSpot spot = ordered_spot(guard, stream, bytes);
   MemoryPool* pool = spot.home ? current_pool(guard, spot.home->device()) : nullptr;
   if (!pool) return pass_through(guard, row, bytes, out, ask);
   return from_pool(guard, *spot.home, spot.line, *pool, row, bytes, out, ask);
@@ -48,7 +57,7 @@ CUresult alloc_from(HookRow row, Flavour flavour, CUdeviceptr* out, std::size_t 
   const CUstream stream = named(given, flavour);
   if (captures_stream(stream)) return watched(guard, row, bytes, ask);
   MemoryPool* pool = known_pool(guard, handle);
-  const StreamSpot spot = pool ? spot_of(guard, stream, bytes) : StreamSpot{};
+  const StreamSpot spot = pool ? ordered_spot(guard, stream, bytes) : StreamSpot{};
   if (!spot.home) return pass_through(guard, row, bytes, out, ask);
   if (spot.home->device() == pool->device())
     return from_pool(guard, *spot.home, spot.line, *pool, row, bytes, out, ask);

@@ -129,4 +129,5 @@ TEST_CASE("peer access before and after the pool exists; a context goes alone", 
   as_natively("peers_before_the_pool");
   as_natively("context_goes");
   as_natively("context_goes_with_its_streams");
+  as_natively("ordered_outlives_its_context");
 }

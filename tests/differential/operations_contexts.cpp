@@ -36,9 +36,13 @@ void use_second_context(World& world) {
     world.say("free " + name + " from it", driver().cuMemFree_(address));
   }
   world.say("free in it", driver().cuMemFree_(first));
+  CUdeviceptr ordered = 0;
+  world.say("alloc ordered in it", driver().cuMemAllocAsync_(&ordered, 1 + world.below(1 << 20), nullptr));
+  world.say("wait for all of it", driver().cuCtxSynchronize_());
   world.say("context destroyed", driver().cuCtxDestroy_(second));
   world.say("primary", driver().cuCtxSetCurrent_(world.primary));
   world.say("free of what went with it", driver().cuMemFree_(kept));
+  world.say("free of what stayed", driver().cuMemFreeAsync_(ordered, nullptr));
 }
 
 void reset_device(World& world) {

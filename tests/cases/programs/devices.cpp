@@ -158,6 +158,37 @@ CASE(context_goes_with_its_streams) {
   }
 }
 
+// Stream-ordered memory is the device's: it outlives the context whose stream asked for it.
+CASE(ordered_outlives_its_context) {
+  const CUcontext primary = program::begin();
+  Kernels kernels;
+  for (std::uint32_t round = 0; round < 5; ++round) {
+    const CUcontext context = new_context();
+    const CUstream stream = program::new_stream();
+    CUdeviceptr kept = 0;
+    CUdeviceptr freed = 0;
+    OK(cuMemAllocAsync(&kept, kMiB, stream));
+    OK(cuMemAllocAsync(&freed, kMiB, stream));
+    kernels.fill(stream, kept, kMiB, round);
+    kernels.fill(stream, freed, kMiB, round);
+    OK(cuMemFreeAsync(freed, stream));
+    OK(cuStreamSynchronize(stream));
+    OK(cuCtxDestroy(context));
+    OK(cuCtxSetCurrent(primary));
+    const CUstream other = program::new_stream();
+    kernels.check(other, kept, kMiB, round);
+    CUdeviceptr next = 0;
+    OK(cuMemAllocAsync(&next, kMiB, other));
+    kernels.fill(other, next, kMiB, 100 + round);
+    kernels.check(other, kept, kMiB, round);
+    kernels.check(other, next, kMiB, 100 + round);
+    OK(cuMemFreeAsync(next, other));
+    OK(cuMemFreeAsync(kept, other));
+    OK(cuStreamDestroy(other));
+  }
+  EQUAL(kernels.wrong_bytes(), 0u);
+}
+
 // Whatever a block's attribute says of legacy IPC is what happens.
 CASE(legacy_handles) {
   program::begin();
