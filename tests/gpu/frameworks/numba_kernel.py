@@ -1,6 +1,10 @@
 """Numba: arrays on the device, a kernel, results back."""
 import numpy
-from numba import cuda
+
+if not hasattr(numpy, "row_stack"):  # gone from newer NumPy; released versions of Numba still name it at import
+    numpy.row_stack = numpy.vstack
+
+from numba import cuda  # noqa: E402
 
 
 @cuda.jit
