@@ -128,6 +128,7 @@ CUresult CudaFence::wait_whole_context(EventId event) {
     const CUresult result = for_each_recorded(event, wait_here);
     if (result != CUDA_SUCCESS) return result;
   }
+  last_waited_ = event;
   return CUDA_SUCCESS;
 }
 
@@ -177,7 +178,8 @@ bool CudaFence::add_context(CUcontext context) try {
   if (std::any_of(reaches_.begin(), reaches_.end(), here)) return true;
   reaches_.reserve(reaches_.size() + 1);
   Reach reach{context, {}};
-  const CUresult result = make_events(reach, recorded_in_.size());
+  CUresult result = make_events(reach, recorded_in_.size());
+  if (result == CUDA_SUCCESS) result = catch_up(reach);
   if (result == CUDA_SUCCESS) {
     reaches_.push_back(std::move(reach));
   } else {
@@ -187,6 +189,14 @@ bool CudaFence::add_context(CUcontext context) try {
   return result == CUDA_SUCCESS;
 } catch (const std::bad_alloc&) {
   return false;
+}
+
+/// What the others have been made to wait for, a context that joins later has not; but memory that counts as clean for
+/// everybody must be clean for it too. It waits for that and for no more, as work in flight may wait for it in turn.
+CUresult CudaFence::catch_up(const Reach& fresh) {
+  if (last_waited_ == kNoEvent || !context_events_ || captures_.any_open()) return CUDA_SUCCESS;
+  return for_each_recorded(last_waited_,
+                           [&](CUevent recorded) { return api_.cuCtxWaitEvent(fresh.context, recorded); });
 }
 
 void CudaFence::remove_context(CUcontext context) {

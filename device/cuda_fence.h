@@ -62,6 +62,7 @@ class CudaFence final : public Fence {
   CUresult for_each_recorded(EventId event, Call call);
   Place place_of(CUstream stream);
   CUresult make_events(Reach& reach, std::size_t count);
+  CUresult catch_up(const Reach& fresh);
   void destroy_events(Reach& reach);
   void note(CUresult refusal);
 
@@ -69,6 +70,7 @@ class CudaFence final : public Fence {
   const Captures& captures_;
   const bool context_events_;
   int error_ = 0;
+  EventId last_waited_ = kNoEvent;  // newest that the whole context was made to wait for
   std::vector<Reach> reaches_;      // the owner first, then the others
   std::vector<Place> recorded_in_;  // by EventId
 };

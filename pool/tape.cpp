@@ -242,6 +242,11 @@ Line Tape::line_of(StreamRef stream, bool per_thread) {
   return parts_ ? parts_->timelines.line_of(stream, per_thread) : kContextLine;
 }
 
+std::vector<StreamRef> Tape::streams() const {
+  std::lock_guard lock(mutex_);
+  return parts_ ? parts_->timelines.streams() : std::vector<StreamRef>{};
+}
+
 void Tape::stream_ending(StreamRef stream) {
   std::lock_guard lock(mutex_);
   if (parts_) parts_->timelines.ending(stream);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "pool/address_table.h"
 #include "pool/backing.h"
@@ -50,6 +51,8 @@ class Tape {
   /// The line of a stream; adds it when new. `per_thread`: only its own thread can record on it, so records are never
   /// put off.
   Line line_of(StreamRef stream, bool per_thread);
+  /// The streams that have a line on this tape.
+  std::vector<StreamRef> streams() const;
   /// The stream is about to be destroyed: its fragments belong to anyone from now on, covered by a record made here.
   void stream_ending(StreamRef stream);
 

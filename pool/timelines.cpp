@@ -37,6 +37,14 @@ Line Timelines::line_of(StreamRef stream, bool per_thread) {
   return unused;
 }
 
+std::vector<StreamRef> Timelines::streams() const {
+  std::vector<StreamRef> alive;
+  for (Line i = 1; i < lines_.size(); ++i) {
+    if (lines_[i].alive) alive.push_back(lines_[i].stream);
+  }
+  return alive;
+}
+
 void Timelines::ending(StreamRef stream) {
   for (Line i = 1; i < lines_.size(); ++i) {
     Timeline& line = lines_[i];

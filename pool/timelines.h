@@ -32,6 +32,8 @@ class Timelines {
   Timelines(Fence& fence, ReusePolicy policy, const Fragments& fragments, Stats& stats);
 
   Line line_of(StreamRef stream, bool per_thread);
+  /// The streams that have a line.
+  std::vector<StreamRef> streams() const;
   /// The stream is about to go: covers its unrecorded frees and gives its fragments to anyone.
   void ending(StreamRef stream);
 

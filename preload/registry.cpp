@@ -7,6 +7,7 @@
 
 #include "device/captures.h"
 #include "device/context.h"
+#include "preload/thread_streams.h"
 
 namespace gpupool {
 namespace {
@@ -113,6 +114,20 @@ void Registry::forget_context(CUcontext context) {
   std::erase_if(peers_, [context](const Peer& peer) { return peer.owner == context || peer.accessor == context; });
 }
 
+// A context takes its streams along; what they freed on any tape belongs to anyone from then on.
+void Registry::end_streams(CUcontext context) const try {
+  each([&](Home& home) {
+    if (!home.serves()) return;
+    for (const StreamRef stream : home.tape()->streams()) {
+      const auto handle = reinterpret_cast<CUstream>(stream);
+      if ((stream & kThreadStream) != 0 || is_default_stream(handle)) continue;
+      if (home_of(api_, handle).context == context) home.tape()->stream_ending(stream);
+    }
+  });
+} catch (const std::bad_alloc&) {
+  return;  // no host memory to list them: their fragments stay theirs
+}
+
 void Registry::context_created(CUcontext context) {
   CUdevice device = 0;
   if (device_of(api_, context, device) != CUDA_SUCCESS) return;
@@ -130,6 +145,7 @@ void Registry::context_created(CUcontext context) {
 void Registry::context_ending(CUcontext context) {
   Home* home = find(context);
   if (home && home->owner() == Home::Owner::kPrimary) return;  // the driver refuses to destroy it
+  end_streams(context);
   if (!home) return forget_context(context);
   wait_for(*home);
   retire(*home);
@@ -141,6 +157,7 @@ CUcontext Registry::primary_ending(CUdevice device) {
     if (home.device() != device || home.owner() != Home::Owner::kPrimary || !home.alive()) return;
     context = home.context();
     wait_for(home);
+    end_streams(context);
     retire(home);
   });
   return context;

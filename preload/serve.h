@@ -65,13 +65,17 @@ CUresult serve(const Guard& guard, Home& home, const Request& request, HookRow r
       *out = grant.address;
       return CUDA_SUCCESS;
     case Verdict::kDriverError:
-      return driver_said(home, grant.code);
+      // A passing trouble of a fence is no reason to refuse: the driver may still serve.
+      if (is_sticky(static_cast<CUresult>(grant.code))) return driver_said(home, grant.code);
+      break;
     case Verdict::kCapacity:
     case Verdict::kFragmentation:
       break;
   }
   const CUresult result = pass_through(guard, row, request.bytes, out, ask);
-  if (out_of_memory(result)) report_out_of_memory(guard, home, request, grant.verdict);
+  if (out_of_memory(result) && grant.verdict != Verdict::kDriverError) {
+    report_out_of_memory(guard, home, request, grant.verdict);
+  }
   return result;
 }
 

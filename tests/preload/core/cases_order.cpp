@@ -37,6 +37,52 @@ CASE(order_plain) {
   EQUAL(kernels.wrong_bytes(), 0u);
 }
 
+// The block was cleaned for the context by a wait; a context made later has not seen that wait.
+CASE(order_late_context) {
+  const CUcontext first = program::begin();
+  Kernels kernels;
+  const CUstream writer = program::new_stream();
+  CUdeviceptr block = 0;
+  OK(cuMemAlloc(&block, kBytes));
+  kernels.fill(writer, block, kBytes, 7);  // still to come when the block is freed
+  OK(cuMemFree(block));
+  CUdeviceptr next = 0;
+  OK(cuMemAlloc(&next, kBytes));
+  CUcontext late = nullptr;
+  OK(cuCtxCreate(&late, nullptr, 0, 0));
+  {
+    Kernels there;
+    const CUstream owner = program::new_stream();
+    there.fill(owner, next, kBytes, 9);
+    OK(cuStreamSynchronize(owner));
+    OK(cuCtxSynchronize());
+  }
+  OK(cuCtxSetCurrent(first));
+  OK(cuCtxSynchronize());
+  const CUstream reader = program::new_stream();
+  kernels.check(reader, next, kBytes, 9);
+  OK(cuStreamSynchronize(reader));
+  EQUAL(kernels.wrong_bytes(), 0u);
+}
+
+// Memory of the primary context, freed on a stream that goes with its context before the free was recorded.
+CASE(order_stream_of_gone_context) {
+  const CUcontext first = program::begin();
+  CUdeviceptr kept = 0;
+  CUdeviceptr block = 0;
+  OK(cuMemAlloc(&kept, kBytes));
+  OK(cuMemAlloc(&block, kBytes));
+  CUcontext other = nullptr;
+  OK(cuCtxCreate(&other, nullptr, 0, 0));
+  OK(cuMemFreeAsync(block, program::new_stream()));
+  OK(cuCtxDestroy(other));
+  OK(cuCtxSetCurrent(first));
+  CUdeviceptr next = 0;
+  OK(cuMemAlloc(&next, kBytes));
+  OK(cuMemFree(next));
+  OK(cuMemFree(kept));
+}
+
 CASE(order_async) {
   program::begin();
   Kernels kernels;
