@@ -151,6 +151,19 @@ void Registry::context_ending(CUcontext context) {
   retire(*home);
 }
 
+// A primary context without a pool of its own may still reach those of other cards.
+void Registry::forget_primary(CUdevice device) {
+  CUcontext gone = nullptr;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const Peer& peer : peers_) {
+      const auto same = [&](const Created& created) { return created.context == peer.accessor; };
+      if (peer.accessor_device == device && std::none_of(created_.begin(), created_.end(), same)) gone = peer.accessor;
+    }
+  }
+  if (gone) forget_context(gone);
+}
+
 CUcontext Registry::primary_ending(CUdevice device) {
   CUcontext context = nullptr;
   each([&](Home& home) {
@@ -160,6 +173,7 @@ CUcontext Registry::primary_ending(CUdevice device) {
     end_streams(context);
     retire(home);
   });
+  forget_primary(device);
   return context;
 }
 
@@ -172,6 +186,7 @@ CUcontext Registry::primary_released(CUdevice device) {
     context = home.context();
     retire(home);
   });
+  forget_primary(device);
   return context;
 }
 

@@ -80,6 +80,7 @@ class Registry {
   void wait_for(const Home& home) const;
   void retire(Home& home);
   void forget_context(CUcontext context);
+  void forget_primary(CUdevice device);
   void end_streams(CUcontext context) const;
 
   const DriverApi& api_;
