@@ -34,6 +34,10 @@ struct StreamHome {
 /// context, folded. So home_of(api, CU_STREAM_LEGACY) folds the current context.
 StreamHome home_of(const DriverApi& api, CUstream stream);
 
+/// Whether an error stays with its context until that is destroyed, as after a fault of a kernel: the driver answers
+/// every later call with it, and so must we.
+bool is_sticky(CUresult result);
+
 /// Null, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD: handles that mean another stream in each context.
 inline bool is_default_stream(CUstream stream) {
   return stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;

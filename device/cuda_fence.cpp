@@ -14,9 +14,6 @@ namespace {
 
 CUstream stream_of(StreamRef line) { return reinterpret_cast<CUstream>(line); }
 
-/// Errors after which the context is lost: the driver answers every later call with them, and so must we.
-bool is_sticky(int code) { return code >= CUDA_ERROR_ILLEGAL_ADDRESS && code <= CUDA_ERROR_LAUNCH_FAILED; }
-
 /// "A capture forbids it", be it one that no hook saw begin.
 bool is_capture_refusal(int code) {
   return code >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && code <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
@@ -239,7 +236,7 @@ void CudaFence::destroy_events(Reach& reach) {
 
 /// Keeps the refusal for take_error(). A lost context is not forgotten for a lesser trouble.
 void CudaFence::note(CUresult refusal) {
-  if (!is_sticky(error_)) error_ = refusal;
+  if (!is_sticky(static_cast<CUresult>(error_))) error_ = refusal;
 }
 
 }  // namespace gpupool

@@ -160,9 +160,9 @@ Grant Tape::allocate(const Request& request) {
   }
   stats_.pool_ns.add(now_ns() - begin);
   int error = parts_->growth.take_error();
-  if (int sticky = fence_.take_error(); sticky != 0) {
+  if (int refusal = fence_.take_error(); refusal != 0) {
     note_holes();
-    return {Verdict::kDriverError, sticky, 0};
+    return {Verdict::kDriverError, refusal, 0};
   }
   if (served) return {Verdict::kServed, 0, serve(found, request)};
   note_holes();

@@ -24,8 +24,7 @@ struct TapeOptions {
   std::uint64_t handle = 0;     // handle size, 0 = choose
   std::uint64_t max_split = 0;  // holes above this are not split for smaller requests; 0 = off
   ReusePolicy reuse = ReusePolicy::kFence;
-  std::uint64_t reclaim =
-      0;  // bytes of plain frees to gather before a fence is spent on them, as long as the tape can grow
+  std::uint64_t reclaim = 0;     // bytes of plain frees to gather before a fence, as long as the tape can grow
   unsigned host_wait_ms = 1000;  // longest wait on the host, in one request, for holes' own records
 };
 

@@ -15,24 +15,6 @@ constexpr std::uint64_t kDriverSlack = std::uint64_t{64} << 20;
 
 }  // namespace
 
-bool is_sticky(CUresult result) {
-  switch (result) {
-    case CUDA_ERROR_ECC_UNCORRECTABLE:
-    case CUDA_ERROR_ILLEGAL_ADDRESS:
-    case CUDA_ERROR_LAUNCH_TIMEOUT:
-    case CUDA_ERROR_ASSERT:
-    case CUDA_ERROR_HARDWARE_STACK_ERROR:
-    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
-    case CUDA_ERROR_MISALIGNED_ADDRESS:
-    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
-    case CUDA_ERROR_INVALID_PC:
-    case CUDA_ERROR_LAUNCH_FAILED:
-      return true;
-    default:
-      return false;
-  }
-}
-
 CUresult driver_said(Home& home, int code) {
   const auto result = static_cast<CUresult>(code);
   if (is_sticky(result)) home.lose();

@@ -2,6 +2,9 @@
 // memory ends in one of these functions. `ask` makes the program's own call to the driver, exactly as it was made.
 #pragma once
 
+#include "preload/real.h"
+
+#include "device/context.h"
 #include "preload/guard.h"
 #include "preload/home.h"
 #include "preload/process.h"
@@ -12,9 +15,6 @@ namespace gpupool {
 constexpr std::uint64_t kLargestRequest = std::uint64_t{1} << 46;
 
 inline bool out_of_memory(CUresult result) { return result == CUDA_ERROR_OUT_OF_MEMORY; }
-
-/// Whether an error stays with the context until it is destroyed, as after a fault of a kernel.
-bool is_sticky(CUresult result);
 
 /// Gives free memory of the current device's pools back to the card, `bytes` or (0) all of it. True when any was given
 /// back.
