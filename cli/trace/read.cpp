@@ -1,18 +1,41 @@
 // See read.h.
 #include "cli/trace/read.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "cli/console.h"
 #include "config/text.h"
 
 namespace gpupool::cli {
+namespace {
 
-Trace read_trace(const std::string& path) {
+std::vector<Trace> one(Trace trace) {
+  std::vector<Trace> all;
+  all.push_back(std::move(trace));
+  return all;
+}
+
+}  // namespace
+
+std::vector<Trace> read_traces(const std::string& path) {
   Source source(path);
   const std::string_view start = source.peek(7);
   if (start.empty()) throw Problem(Exit::input, escaped(path, path.size()) + ": is empty");
-  if (start.size() > 1 && start[0] == '\x80' && start[1] >= 2 && start[1] <= 5) return read_pytorch_snapshot(source);
-  if (start == "Thread,") return read_rmm(source);
-  return read_csv(source);
+  if (start.size() > 1 && start[0] == '\x80' && start[1] >= 2 && start[1] <= 5)
+    return one(read_pytorch_snapshot(source));
+  if (start == "Thread,") return one(read_rmm(source));
+  return one(read_csv(source));
+}
+
+Trace read_trace(const std::string& path) {
+  std::vector<Trace> all = read_traces(path);
+  const auto busiest = std::ranges::max_element(all, {}, [](const Trace& trace) { return trace.events.size(); });
+  if (all.size() > 1) {
+    busiest->notes.push_back("of " + std::to_string(all.size()) + " pools, that of device " +
+                             std::to_string(busiest->origin.device) + " is read, which has most events");
+  }
+  return std::move(*busiest);
 }
 
 }  // namespace gpupool::cli

@@ -3,13 +3,17 @@
 // size.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "cli/trace/source.h"
 #include "cli/trace/trace.h"
 
 namespace gpupool::cli {
 
+/// The pool with the most events, where a file holds several; a note says so.
 Trace read_trace(const std::string& path);
+/// One for each pool.
+std::vector<Trace> read_traces(const std::string& path);
 
 /// `a,<block>,<bytes>[,<stream>]` and `f,<block>[,<stream>]`; `#` begins a comment. Without a stream: cudaMalloc and
 /// cudaFree.

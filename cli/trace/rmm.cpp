@@ -5,6 +5,12 @@
 #include "config/text.h"
 
 namespace gpupool::cli {
+namespace {
+
+constexpr std::uint64_t kDay = 86'400'000'000'000;  // nanoseconds; a log may pass midnight once
+constexpr std::hash<std::string_view> hash;         // threads are numbers or names
+
+}  // namespace
 
 Trace read_rmm(Source& source) {
   TraceBuilder builder;
@@ -15,6 +21,15 @@ Trace read_rmm(Source& source) {
     const std::optional<std::uint64_t> value = number_in(fields[field], base);
     if (!value) source.fault_at_line(in_quotes(fields[field]) + " is no " + what);
     return *value;
+  };
+  std::optional<std::uint64_t> first;  // time of day of the first line
+  bool timed = true;
+  const auto seen = [&](std::uint64_t address) {
+    const std::optional<std::uint64_t> time = time_of_day_in(fields[1]);
+    timed = timed && time;
+    if (!first) first = time;
+    const std::uint64_t since = time && first ? (*time >= *first ? *time - *first : *time + kDay - *first) : 0;
+    return Seen{.time_ns = since, .address = address, .thread = builder.thread_number(hash(fields[0]))};
   };
   std::string_view line;
   source.line(line);
@@ -35,15 +50,18 @@ Trace read_rmm(Source& source) {
     const std::uint64_t stream = number(5, 16, "stream");
     if (bytes > kLargestRequest) source.fault_at_line(in_quotes(fields[4]) + " bytes are more than any card has");
     if (fields[2] == "allocate") {
-      if (!builder.allocate(pointer, bytes, stream)) source.fault_at_line(in_quotes(fields[3]) + " is live already");
+      if (!builder.allocate(pointer, bytes, stream, seen(pointer)))
+        source.fault_at_line(in_quotes(fields[3]) + " is live already");
     } else if (fields[2] == "free") {
-      if (!builder.free(pointer, stream)) ++unknown;
+      if (!builder.free(pointer, stream, seen(pointer))) ++unknown;
     } else {
       source.fault_at_line(in_quotes(fields[2]) + " is no action of an RMM log (allocate, free, allocate failure)");
     }
   }
   if (unknown > 0) builder.note(std::to_string(unknown) + " frees of blocks from before the log are left out");
   if (refused > 0) builder.note(std::to_string(refused) + " requests that failed are left out");
+  builder.trace().timed = timed;
+  builder.trace().placed = true;
   return builder.finish(source.path(), "rmm");
 }
 

@@ -3,6 +3,7 @@
 // those that are freed in it, with the size that their free tells, and those that are still there at its end, from
 // `segments`.
 #include <algorithm>
+#include <optional>
 #include <unordered_set>
 
 #include "cli/console.h"
@@ -31,12 +32,17 @@ class Snapshot {
     for (const Value entry : pickle_.items(entries)) {
       const Action action = action_of(entry);
       const auto address = static_cast<std::uint64_t>(number(entry, "addr"));
-      if (action == Action::free) builder_.free(address);
+      if (action == Action::free) builder_.free(address, std::nullopt, seen(entry, address));
       if (action != Action::allocate) continue;
-      if (builder_.free(address)) ++reused_;  // its free was not completed when the memory was handed out again
-      builder_.allocate(address, size(entry, "size"), static_cast<std::uint64_t>(number(entry, "stream")));
+      if (builder_.free(address, std::nullopt, seen(entry, address)))
+        ++reused_;  // its free was not completed when the memory was handed out again
+      builder_.allocate(address, size(entry, "size"), static_cast<std::uint64_t>(number(entry, "stream")),
+                        seen(entry, address));
     }
     if (reused_ > 0) builder_.note(std::to_string(reused_) + " frees that were not recorded are added");
+    builder_.trace().timed = timed_;
+    builder_.trace().placed = true;
+    builder_.trace().origin.device = static_cast<std::uint32_t>(device);
     return builder_.finish(path_, "pytorch");
   }
 
@@ -62,6 +68,16 @@ class Snapshot {
     const auto bytes = static_cast<std::uint64_t>(number(dict, key));
     if (bytes > kLargestRequest) refuse("a block of " + std::to_string(bytes) + " bytes is more than any card has");
     return bytes;
+  }
+
+  // Snapshots of old versions have no times.
+  Seen seen(Value entry, std::uint64_t address) {
+    const Value* time = member(entry, "time_us", Pickle::Type::integer);
+    timed_ = timed_ && time != nullptr;
+    if (time == nullptr) return {.address = address};
+    const std::int64_t now = pickle_.integer(*time);
+    if (!began_us_) began_us_ = now;
+    return {.time_ns = now > *began_us_ ? 1000 * static_cast<std::uint64_t>(now - *began_us_) : 0, .address = address};
   }
 
   Action action_of(Value entry) const {
@@ -116,7 +132,7 @@ class Snapshot {
   }
 
   std::uint64_t before(std::uint64_t address, std::uint64_t bytes, std::int64_t stream) {
-    return builder_.allocate(address, bytes, static_cast<std::uint64_t>(stream)) ? 1 : 0;
+    return builder_.allocate(address, bytes, static_cast<std::uint64_t>(stream), {.address = address}) ? 1 : 0;
   }
 
   void report(std::uint64_t added) {
@@ -127,6 +143,8 @@ class Snapshot {
   const Pickle& pickle_;
   TraceBuilder builder_;
   std::uint64_t reused_ = 0;
+  bool timed_ = true;
+  std::optional<std::int64_t> began_us_;
 };
 
 }  // namespace

@@ -151,6 +151,38 @@ TEST_CASE("RMM logs: blocks by address, frees from before the log are left out")
   CHECK(contains(fault_of("Thread,Time\n"), "is not the head of an RMM log"));
 }
 
+TEST_CASE("RMM logs: times, threads and addresses") {
+  const std::string head = "Thread,Time,Action,Pointer,Size,Stream\n";
+  const Trace trace = trace_of(head +
+                               "17,23:59:59.999999,allocate,0x7f00,1024,0x0\n"
+                               "18,00:00:00.000001,allocate,0x8f00,1024,0x0\n17,0:0:1:5,free,0x7f00,1024,0x0\n");
+  CHECK(trace.timed);
+  CHECK(trace.placed);
+  CHECK(trace.threads == 2);
+  REQUIRE(trace.events.size() == 3);
+  CHECK(trace.events[0].seen.time_ns == 0);
+  CHECK(trace.events[1].seen.time_ns == 2'000);
+  CHECK(trace.events[1].seen.thread == 1);
+  CHECK(trace.events[2].seen.time_ns == 1'500'001'000);
+  CHECK(trace.events[2].seen.address == 0x7f00);
+  CHECK_FALSE(trace_of(head + "17,noon,allocate,0x7f00,1024,0x0\n").timed);
+}
+
+TEST_CASE("marks and times keep the order of the events") {
+  TraceBuilder builder;
+  builder.allocate(1, 512, 0, {.time_ns = 10, .address = 4096, .call = builder.call_number("cuMemAlloc_v2")});
+  builder.mark({.time_ns = 5, .bytes = 7, .kind = MarkKind::growth});
+  builder.free(1, 0, {.time_ns = 8, .call = builder.call_number("cuMemFree_v2")});
+  CHECK(builder.call_number("cuMemAlloc_v2") == 1);
+  const Trace trace = builder.finish("name", "format");
+  CHECK(trace.calls == std::vector<std::string>{"", "cuMemAlloc_v2", "cuMemFree_v2"});
+  REQUIRE(trace.marks.size() == 1);
+  CHECK(trace.marks[0].event == 1);
+  CHECK(trace.marks[0].time_ns == 10);
+  CHECK(trace.events[1].seen.time_ns == 10);
+  CHECK(trace.events[1].seen.address == 4096);
+}
+
 TEST_CASE("PyTorch snapshots: a block is free when its free is completed") {
   const Trace trace = trace_of(snapshot([](Pickler& out) {
     out.entry("segment_alloc", 4096, 1 << 21)
