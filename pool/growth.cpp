@@ -137,7 +137,10 @@ Range Growth::extend_given(Granules size) {
     p_.backing.destroy(handle);
     return {};
   }
-  if (!lay(place.begin, handle)) return {};
+  if (!lay(place.begin, handle)) {
+    p_.addresses.remove(place.begin);
+    return {};
+  }
   p_.stats.growth_steps.add(1);
   return {place.begin, place.begin + size};
 }

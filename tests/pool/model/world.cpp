@@ -1,0 +1,278 @@
+// See world.h.
+#include "tests/pool/model/world.h"
+
+#include <algorithm>
+
+namespace gpupool::model {
+namespace {
+
+using Point = MemoryFence::Point;
+
+void require(bool holds, const char* promise) {
+  if (!holds) throw Violation(promise);
+}
+
+void join(Point& into, const Point& other) {
+  if (into.size() < other.size()) into.resize(other.size(), 0);
+  for (std::size_t i = 0; i < other.size(); ++i) into[i] = std::max(into[i], other[i]);
+}
+
+std::uint64_t at(const Point& point, std::size_t i) { return i < point.size() ? point[i] : 0; }
+
+// A stream that is not there: what it is ordered behind is what the whole context waits for.
+constexpr StreamRef kWitness = StreamRef{1} << 40;
+
+}  // namespace
+
+class World::SabotagedFence final : public Fence {
+ public:
+  SabotagedFence(const MemoryFence::Options& options, Sabotage sabotage) : honest(options), sabotage_(sabotage) {}
+  EventId make_event() override { return honest.make_event(); }
+  RecordResult record(StreamRef line, EventId event) override {
+    if (sabotage_ == Sabotage::kRecordLost) return RecordResult::kComplete;
+    return honest.record(line, event);
+  }
+  bool wait(StreamRef line, EventId event) override {
+    if (sabotage_ == Sabotage::kWaitSkipped) return true;
+    return honest.wait(sabotage_ == Sabotage::kContextForStream ? kWholeContext : line, event);
+  }
+  Progress query(EventId event) override {
+    return sabotage_ == Sabotage::kDoneTooEarly ? Progress::kDone : honest.query(event);
+  }
+  bool wait_on_host(EventId event, unsigned milliseconds) override { return honest.wait_on_host(event, milliseconds); }
+  int take_error() override { return honest.take_error(); }
+
+  MemoryFence honest;
+
+ private:
+  Sabotage sabotage_;
+};
+
+World::World(const Scene& scene, Sabotage sabotage)
+    : scene_(scene),
+      backing_(scene.card),
+      fence_(std::make_unique<SabotagedFence>(scene.fence, sabotage)),
+      tape_(scene.options, backing_, *fence_) {
+  for (StreamRef s = 1; s <= scene.streams; ++s) streams_.push_back(s * 16);
+}
+
+World::~World() = default;
+
+bool World::step(const Operation& operation) {
+  MemoryFence& fence = fence_->honest;
+  const StreamRef on = stream(operation.who);
+  bool done = true;
+  switch (operation.verb) {
+    case Verb::allocate:
+      done = allocate(Kind::kOrdered, on, operation.size);
+      break;
+    case Verb::allocate_plain:
+      done = allocate(Kind::kPlain, kWitness, operation.size);
+      break;
+    case Verb::allocate_no_wait:
+      done = allocate(Kind::kNoWait, on, operation.size);
+      break;
+    case Verb::free:
+      done = free(Kind::kOrdered, on, operation.size);
+      break;
+    case Verb::free_plain:
+      done = free(Kind::kPlain, on, operation.size);
+      break;
+    case Verb::submit:
+      fence.submit(on);
+      break;
+    case Verb::complete:
+      fence.complete(fence.point_of(on));
+      break;
+    case Verb::complete_all:
+      fence.complete(fence.point_of(kWholeContext));
+      break;
+    case Verb::begin_capture:
+      done = !capturing_;
+      if (done) {
+        const auto held = tape_.hold();
+        fence.begin_capture(on);
+        capturing_ = true;
+      }
+      break;
+    case Verb::end_captures:
+      done = capturing_;
+      if (done) {
+        fence.end_captures();
+        capturing_ = false;
+        tape_.captures_ended();
+      }
+      break;
+    case Verb::end_stream:
+      done = end_stream(operation.who);
+      break;
+    case Verb::new_stream:
+      streams_.push_back((streams_.size() + 1) * 4096);
+      break;
+    case Verb::trim:
+      tape_.trim(operation.size);
+      break;
+    case Verb::prefill:
+      tape_.prefill(operation.size);
+      break;
+    case Verb::pin:
+      done = !blocks_.empty();
+      if (done) {
+        const auto block = std::next(blocks_.begin(), static_cast<long>(operation.size % blocks_.size()));
+        require(tape_.pin(block->first), "a live block can be pinned");
+        block->second.pinned = true;
+      }
+      break;
+    case Verb::neighbour:
+      done = neighbour(operation.size);
+      break;
+    case Verb::refuse_memory: {
+      using Call = MemoryBacking::Operation;
+      constexpr Call kCalls[] = {Call::kCreate, Call::kMap, Call::kUnmap};
+      done = refused_ = scene_.refusals;
+      if (done) backing_.refuse(kCalls[operation.who % std::size(kCalls)], 1 + operation.size % 4, 2);
+      break;
+    }
+    case Verb::refuse_fence: {
+      using Call = MemoryFence::Operation;
+      constexpr Call kCalls[] = {Call::kMakeEvent, Call::kRecord, Call::kWait, Call::kQuery, Call::kHostWait};
+      done = refused_ = scene_.refusals;
+      if (done) fence.refuse(kCalls[operation.who % std::size(kCalls)], 1 + operation.size % 4, 999);
+      break;
+    }
+  }
+  check_structures();
+  return done;
+}
+
+// Whoever has plain memory may touch it from any stream at once; the stream that asked for ordered memory touches that.
+void World::touch_by_all() {
+  for (StreamRef each : streams_) fence_->honest.submit(each);
+}
+
+bool World::allocate(Kind kind, StreamRef stream, std::uint64_t bytes) {
+  MemoryFence& fence = fence_->honest;
+  Request request{.bytes = 1 + bytes % (std::uint64_t{1} << 26)};
+  if (kind != Kind::kPlain) request.line = tape_.line_of(stream, false);
+  request.may_wait = kind != Kind::kNoWait;
+  std::vector<Point> before;
+  for (StreamRef each : streams_) before.push_back(fence.point_of(each));
+  const Point before_witness = fence.point_of(kWitness);
+  const Grant grant = tape_.allocate(request);
+  if (!grant.ok()) {
+    require(grant.verdict != Verdict::kDriverError || refused_, "a driver error needs a driver that refuses");
+  }
+  // What the bytes' history allows; without a grant nobody need wait for more than its own frees either.
+  Point allowed;
+  if (kind != Kind::kOrdered || !grant.ok()) join(allowed, plain_frees_);
+  const std::uint64_t end = grant.address + (request.bytes + 511) / 512 * 512;
+  for (const Freed& freed : freed_) {
+    if (!grant.ok() || (freed.begin < end && grant.address < freed.end)) join(allowed, freed.behind);
+  }
+  for (const Freed& freed : freed_) {
+    // One wait may stand for all fragments of a line that it covers: as far as the newest plain free, never further.
+    if (grant.ok() && kind == Kind::kOrdered && freed.begin < end && grant.address < freed.end)
+      join(allowed, plain_frees_);
+  }
+  for (std::size_t i = 0; i < streams_.size(); ++i) {
+    const Point after = fence.point_of(streams_[i]);
+    const bool bystander = kind != Kind::kPlain && streams_[i] != stream;
+    for (std::size_t s = 0; s < after.size(); ++s) {
+      if (after[s] <= at(before[i], s)) continue;
+      require(!bystander, "only the stream that asks is made to wait");
+      require(kind != Kind::kNoWait, "no wait is inserted where it is forbidden");
+      require(after[s] <= at(allowed, s), "nobody waits for work submitted after the free");
+    }
+  }
+  const Point after_witness = fence.point_of(kWitness);
+  for (std::size_t s = 0; s < after_witness.size(); ++s) {
+    if (after_witness[s] <= at(before_witness, s)) continue;
+    require(kind == Kind::kPlain, "a stream's request makes no other stream wait");
+    require(after_witness[s] <= at(allowed, s), "the context waits for no work submitted after the free");
+  }
+  if (grant.ok()) granted(kind, stream, request, grant.address);
+  return grant.ok();
+}
+
+void World::granted(Kind kind, StreamRef stream, const Request& request, std::uint64_t begin) {
+  MemoryFence& fence = fence_->honest;
+  const std::uint64_t end = begin + (request.bytes + 511) / 512 * 512;
+  require(begin % 512 == 0, "an address is a multiple of 512");
+  require(backing_.usable(begin, end - begin), "a block's bytes are mapped");
+  const auto next = blocks_.lower_bound(begin);
+  require(next == blocks_.end() || next->first >= end, "blocks do not overlap");
+  require(next == blocks_.begin() || std::prev(next)->second.end <= begin, "blocks do not overlap");
+  for (const Freed& kept : retained_) require(kept.end <= begin || end <= kept.begin, "exported memory is not reused");
+  std::vector<Freed> left;
+  for (Freed& freed : freed_) {
+    if (freed.end <= begin || end <= freed.begin) {
+      left.push_back(std::move(freed));
+      continue;
+    }
+    if (kind == Kind::kPlain) {
+      for (StreamRef each : streams_)
+        require(fence.safe_after(each, freed.behind), "every stream is ordered behind the bytes' earlier work");
+    }
+    require(fence.safe_after(stream, freed.behind), "the owner is ordered behind the bytes' earlier work");
+    if (freed.begin < begin) left.push_back({freed.begin, begin, freed.behind});
+    if (end < freed.end) left.push_back({end, freed.end, freed.behind});
+  }
+  freed_ = std::move(left);
+  blocks_[begin] = {end, request.bytes, false};
+  live_ += end - begin;
+  requested_ += request.bytes;
+  if (kind == Kind::kPlain)
+    touch_by_all();
+  else
+    fence.submit(stream);
+}
+
+bool World::free(Kind kind, StreamRef stream, std::uint64_t number) {
+  if (blocks_.empty()) return false;
+  const auto block = std::next(blocks_.begin(), static_cast<long>(number % blocks_.size()));
+  const std::uint64_t begin = block->first;
+  const Point behind = fence_->honest.point_of(kind == Kind::kPlain ? kWholeContext : stream);
+  const Line line = kind == Kind::kPlain ? kContextLine : tape_.line_of(stream, false);
+  require(tape_.free(begin + 256, line).result == FreeResult::kNotABlock, "no block begins inside another");
+  require(tape_.free(begin, line).result == FreeResult::kFreed, "a live block can be freed");
+  require(tape_.free(begin, line).result == FreeResult::kNotABlock, "a block is freed once");
+  if (kind == Kind::kPlain) plain_frees_ = behind;
+  (block->second.pinned ? retained_ : freed_).push_back({begin, block->second.end, behind});
+  live_ -= block->second.end - begin;
+  requested_ -= block->second.requested;
+  blocks_.erase(block);
+  return true;
+}
+
+bool World::end_stream(std::uint32_t who) {
+  if (capturing_) return false;
+  StreamRef& handle = streams_[who % streams_.size()];
+  tape_.stream_ending(handle);
+  handle += 1;  // a new stream; the old one's queued work still runs
+  return true;
+}
+
+bool World::neighbour(std::uint64_t bytes) {
+  if (elsewhere_ != 0) {
+    backing_.give_elsewhere(elsewhere_);
+    elsewhere_ = 0;
+    return true;
+  }
+  const std::uint64_t unit = backing_.granularity();
+  elsewhere_ = std::min(bytes, backing_.card_memory().free) / unit * unit;
+  backing_.take_elsewhere(elsewhere_);
+  return elsewhere_ != 0;
+}
+
+void World::check_structures() const {
+  if (const char* broken = tape_.validate()) throw Violation(broken);
+  if (const char* broken = backing_.broken_rule()) throw Violation(broken);
+  const Stats& stats = tape_.stats();
+  require(stats.live.current() == live_, "live is the bytes of all blocks");
+  require(stats.requested.current() == requested_, "requested is what was asked for");
+  require(stats.blocks.current() == blocks_.size(), "blocks are counted");
+  require(stats.requests.get() - stats.frees.get() == blocks_.size(), "requests less frees are the blocks");
+  require(stats.reserved.current() <= scene_.options.max, "no more is held than pool.max");
+}
+
+}  // namespace gpupool::model

@@ -1,0 +1,78 @@
+// The tape and the naive reference side by side, and what must hold after each operation. The reference knows of every
+// freed byte which work may still touch it and what its next owner may be made to wait for; it is as simple as can be.
+#pragma once
+
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "pool/tape.h"
+#include "tests/pool/model/operations.h"
+
+namespace gpupool::model {
+
+/// A promise that did not hold.
+struct Violation : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// What the fence is made to do wrong on purpose, to see that it is found.
+enum class Sabotage : std::uint8_t {
+  kNone,
+  kWaitSkipped,       // a wait is reported and not put
+  kRecordLost,        // a record is reported and holds nothing
+  kContextForStream,  // a wait of one stream is put on all
+  kDoneTooEarly,      // a query says done while work is pending
+};
+
+class World {
+ public:
+  explicit World(const Scene& scene, Sabotage sabotage = Sabotage::kNone);
+  ~World();
+
+  /// False: there was nothing to do it with. Throws a Violation.
+  bool step(const Operation& operation);
+
+ private:
+  using Point = MemoryFence::Point;
+  class SabotagedFence;
+  struct Block {
+    std::uint64_t end;
+    std::uint64_t requested;
+    bool pinned;
+  };
+  struct Freed {
+    std::uint64_t begin;
+    std::uint64_t end;
+    Point
+        behind;  // all work that may still touch the bytes; the next owner may be made to wait for it, and for no more
+  };
+  enum class Kind : std::uint8_t { kOrdered, kPlain, kNoWait };
+
+  bool allocate(Kind kind, StreamRef stream, std::uint64_t bytes);
+  bool free(Kind kind, StreamRef stream, std::uint64_t number);
+  bool end_stream(std::uint32_t who);
+  bool neighbour(std::uint64_t bytes);
+  void granted(Kind kind, StreamRef stream, const Request& request, std::uint64_t begin);
+  void check_structures() const;
+  void touch_by_all();
+  StreamRef stream(std::uint32_t who) const { return streams_[who % streams_.size()]; }
+
+  const Scene& scene_;
+  MemoryBacking backing_;
+  std::unique_ptr<SabotagedFence> fence_;
+  Tape tape_;
+  std::vector<StreamRef> streams_;
+  std::map<std::uint64_t, Block> blocks_;
+  std::vector<Freed> freed_;
+  std::vector<Freed> retained_;  // exported when freed: never handed out again
+  Point plain_frees_;            // a wait of the whole context may reach as far as the newest plain free
+  std::uint64_t live_ = 0;
+  std::uint64_t requested_ = 0;
+  std::uint64_t elsewhere_ = 0;
+  bool capturing_ = false;
+  bool refused_ = false;  // a call may have been refused, and its error may come out
+};
+
+}  // namespace gpupool::model
