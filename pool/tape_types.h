@@ -8,7 +8,7 @@ namespace gpupool {
 /// How freed memory may be used again (pool.reuse).
 enum class ReusePolicy : std::uint8_t {
   kFence,      // record at the free, wait on the device at the reuse
-  kSync,       // as kFence, but the caller has waited on the host before each plain free, as the driver's own free does
+  kSync,       // as kFence; beside that the caller waits on the host before each plain free, where it can
   kQuiescent,  // only memory whose record is known complete
 };
 

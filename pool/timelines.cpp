@@ -59,7 +59,6 @@ void Timelines::ending(StreamRef stream) {
 std::uint64_t Timelines::mark_free(Line index, int& error) {
   Timeline& line = lines_[index];
   error = 0;
-  if (index == kContextLine && policy_ == ReusePolicy::kSync) return 0;  // the caller has waited
   if (index == kContextLine || !puts_off(line)) {
     if (line.put_off) make_record(line, line.stream, Timing::kLate, error);
     if (make_record(line, line.stream, Timing::kAtTheFree, error))

@@ -68,6 +68,11 @@ std::vector<Scene> make_scenes() {
   late.card.card_bytes = 64 * kMiB;
   all.push_back(late);
 
+  Scene sync = growing();
+  sync.name = "sync";
+  sync.options.reuse = ReusePolicy::kSync;
+  all.push_back(sync);
+
   Scene old_driver = growing();
   old_driver.name = "no context events";
   old_driver.fence.context_events = false;
