@@ -18,6 +18,7 @@ PROGRAMS = ROOT / "tests" / "gpu"
 
 PLAIN = "plain"  # without the preload
 POOL = "pool"  # with it
+RUN = "run"  # the command names `gpupool run` itself
 UNFENCED = "unfenced"  # with a core whose device waits were left out when it was compiled: for one check only
 
 SYSTEM_LIBRARIES = ("/usr/local/nvidia/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64")
@@ -133,8 +134,9 @@ class Bench:
         if self.sim:
             environment["LD_LIBRARY_PATH"] = str(self.sim)
             environment["GPUPOOL_SIM_MEMORY"] = "8GiB"
-        if mode != PLAIN:
+        if mode in (POOL, UNFENCED):
             environment["LD_PRELOAD"] = str(self.preload(mode))
+        if mode != PLAIN:
             environment["GPUPOOL_STATS_PATH"] = str(reports / "%p.json")
         environment.update(settings)
         return environment

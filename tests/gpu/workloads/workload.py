@@ -1,6 +1,6 @@
 """Training with changing shapes, as real jobs do it: random weights, random data, no downloads.
 
-    python3 workload.py ernie|gpt_varlen|resnet_multires [LABEL] [--steps N]
+    python3 workload.py ernie|gpt_varlen|resnet_multires [LABEL] [--steps N] [--cap MIB]
 
 prints one line: seconds of the steps (without the first four), the last loss, and peaks as PyTorch counts them. A program
 that knows nothing of gpupool, so that running it under the preload measures what any other program would see.
@@ -129,15 +129,25 @@ def resnet_multires():
     return step, 60
 
 
-def main():
+def capped(mib):
+    """PyTorch's own cache may take no more than this from the card."""
+    torch.cuda.set_per_process_memory_fraction(mib * MIB / torch.cuda.get_device_properties(0).total_memory)
+
+
+def main(workloads):
+    """`workloads`: functions without arguments that return the function of one step, and how many steps there are."""
+    named = {function.__name__: function for function in workloads}
     parser = argparse.ArgumentParser()
-    parser.add_argument("workload", choices=["ernie", "gpt_varlen", "resnet_multires"])
+    parser.add_argument("workload", choices=named)
     parser.add_argument("label", nargs="?", default="plain")
     parser.add_argument("--steps", type=int)
+    parser.add_argument("--cap", type=int, help="the most that PyTorch's own cache may take, in MiB")
     arguments = parser.parse_args()
     torch.manual_seed(SEED)
     random.seed(SEED)
-    step, steps = globals()[arguments.workload]()
+    if arguments.cap:
+        capped(arguments.cap)
+    step, steps = named[arguments.workload]()
     seconds, loss = 0.0, 0.0
     for number in range(arguments.steps or steps):
         torch.cuda.synchronize()
@@ -155,4 +165,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main((ernie, gpt_varlen, resnet_multires))
