@@ -1,183 +1,23 @@
-// `gpupool report`: one process in full, or many ranks side by side.
-#include <cstdio>
+// `gpupool report`: one process in full, or many ranks side by side; on the terminal, as JSON, or as a page.
 #include <nlohmann/json.hpp>
 
 #include "cli/console.h"
 #include "cli/report/file.h"
-#include "cli/report/summary.h"
-#include "config/text.h"
+#include "cli/report/render.h"
 
 namespace gpupool::cli {
-namespace {
-
-using Json = nlohmann::ordered_json;
-
-std::string percent(double share) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f%%", share * 100);
-  return text;
-}
-
-std::string shown(std::string_view unit, std::uint64_t value) {
-  if (unit == "bytes") return readable(value);
-  if (unit == "ns") {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.1f ms", double(value) / 1e6);
-    return text;
-  }
-  return std::to_string(value);
-}
-
-std::string row(std::string_view name, const std::string& value, std::string_view sentence) {
-  return "  " + padded(name, 24) + padded(value, 12) + std::string{sentence} + "\n";
-}
-
-// What did not happen needs no line.
-std::string pool_text(const PoolReport& pool) {
-  std::string text =
-      coloured("device " + std::to_string(pool.device) + "  " + escaped(pool.card) + "  " + escaped(pool.uuid),
-               Colour::strong, Stream::out) +
-      "\n";
-#define GAUGE(name, unit, sentence) \
-  if (pool.name.peak != 0) text += row(#name ".peak", shown(#unit, pool.name.peak), sentence ", at its peak");
-#define COUNTER(name, unit, sentence) \
-  if (pool.name != 0) text += row(#name, shown(#unit, pool.name), sentence);
-#include "pool/stats.def"
-#undef GAUGE
-#undef COUNTER
-  text += row("waste", percent(pool.waste), "needed memory that live blocks at their peak did not fill");
-  text += row("internal_waste", percent(pool.internal_waste), "bytes in blocks that nobody asked for");
-  text += row("hit_rate", percent(pool.hit_rate), "requests served by an existing hole");
-  text += row("external_fragmentation", percent(pool.external_fragmentation_peak),
-              "holes' bytes outside the largest hole, at the peak");
-  return text + "  next time: " + escaped(pool.advice, pool.advice.size()) + "\n";
-}
-
-std::string process_text(const ProcessReport& report) {
-  std::string text = coloured("process " + std::to_string(report.pid), Colour::strong, Stream::out) + "  " +
-                     escaped(report.executable, report.executable.size()) + "  rank " + escaped(report.rank) + " on " +
-                     escaped(report.host) + "  " + escaped(report.strategy) + "  " + std::to_string(report.wall_ms) +
-                     " ms\n";
-  text += row("coverage", percent(report.coverage), "share of bytes that were pooled");
-  if (report.passed_live_peak != 0)
-    text += row("passed_live.peak", readable(report.passed_live_peak), "what the driver served, at its peak");
-  if (!report.advice.empty()) text += "  next time: " + escaped(report.advice, report.advice.size()) + "\n";
-  for (const PoolReport& pool : report.pools) text += pool_text(pool);
-  for (const PastReport& past : report.past) {
-    text +=
-        "  past the pool: " + escaped(past.api) + ", " + std::to_string(past.calls) + " calls, " + readable(past.bytes);
-    text += past.refused ? ", " + std::to_string(past.refused) + " out of memory\n" : "\n";
-  }
-  return text;
-}
-
-std::string cell(const Column& column, double value) {
-  if (column.name == "waste") return percent(value);
-  const auto whole = static_cast<std::uint64_t>(value);
-  return column.is_bytes ? readable(whole) : std::to_string(whole);
-}
-
-std::string rank_of(const RankRow& row) {
-  return escaped(row.process->rank) + "/" + std::to_string(row.pool ? row.pool->device : 0);
-}
-
-std::string ranks_text(const std::vector<RankRow>& rows) {
-  constexpr std::size_t kWide = 15;
-  constexpr std::size_t kName = 13;
-  const auto line = [&](std::string_view name, auto&& value) {
-    std::string text = padded(name, kName);
-    for (const Column& column : columns()) text += " " + padded(value(column), kWide);
-    text.erase(text.find_last_not_of(' ') + 1);
-    return text + "\n";
-  };
-  std::string text = coloured(line("rank/device", [](const Column& column) { return std::string{column.name}; }),
-                              Colour::strong, Stream::out);
-  for (const RankRow& one : rows) {
-    text += line(rank_of(one), [&](const Column& column) {
-      return one.pool ? cell(column, column.value(*one.pool)) : std::string{"-"};
-    });
-  }
-  const auto summary = [&](std::string_view name, auto&& of) {
-    text += line(name, [&](const Column& column) {
-      const Spread spread = spread_of(rows, column);
-      return spread.worst ? of(column, spread) : std::string{"-"};
-    });
-  };
-  summary("worst", [](const Column& column, const Spread& spread) {
-    return cell(column, spread.most) + " (" + rank_of(*spread.worst) + ")";
-  });
-  summary("spread",
-          [](const Column& column, const Spread& spread) { return cell(column, spread.most - spread.least); });
-  for (const CardSum& sum : card_sums(rows)) {
-    text += "card " + escaped(sum.uuid) + " on " + escaped(sum.host) + " (" + escaped(sum.card) +
-            "): " + std::to_string(sum.processes) + " processes, reserved " + readable(sum.reserved_peak) + ", live " +
-            readable(sum.live_peak) + " (sums of peaks)\n";
-  }
-  return text;
-}
-
-Json pool_json(const RankRow& row) {
-  Json json{{"file", row.process->file},
-            {"rank", row.process->rank},
-            {"host", row.process->host},
-            {"pid", row.process->pid},
-            {"executable", row.process->executable},
-            {"strategy", row.process->strategy},
-            {"coverage", row.process->coverage}};
-  if (row.pool == nullptr) {
-    json["passed_live.peak"] = row.process->passed_live_peak;
-    json["advice_size"] = row.process->advice_size;
-    return json;
-  }
-  const PoolReport& pool = *row.pool;
-  json["device"] = pool.device;
-  json["uuid"] = pool.uuid;
-  json["card"] = pool.card;
-#define GAUGE(name, unit, sentence) json[#name] = pool.name.current, json[#name ".peak"] = pool.name.peak;
-#define COUNTER(name, unit, sentence) json[#name] = pool.name;
-#include "pool/stats.def"
-#undef GAUGE
-#undef COUNTER
-  json["waste"] = pool.waste;
-  json["internal_waste"] = pool.internal_waste;
-  json["hit_rate"] = pool.hit_rate;
-  json["external_fragmentation.peak"] = pool.external_fragmentation_peak;
-  json["advice_size"] = pool.advice_size;
-  json["advice"] = pool.advice;
-  return json;
-}
-
-std::string ranks_json(const std::vector<RankRow>& rows) {
-  Json root{{"pools", Json::array()}, {"summary", Json::object()}, {"cards", Json::array()}};
-  for (const RankRow& one : rows) root["pools"].push_back(pool_json(one));
-  for (const Column& column : columns()) {
-    const Spread spread = spread_of(rows, column);
-    if (spread.worst == nullptr) continue;
-    root["summary"][std::string{column.name}] = {{"least", spread.least},
-                                                 {"most", spread.most},
-                                                 {"spread", spread.most - spread.least},
-                                                 {"sum", spread.sum},
-                                                 {"worst_file", spread.worst->process->file}};
-  }
-  for (const CardSum& sum : card_sums(rows)) {
-    root["cards"].push_back({{"host", sum.host},
-                             {"uuid", sum.uuid},
-                             {"card", sum.card},
-                             {"processes", sum.processes},
-                             {"reserved.peak", sum.reserved_peak},
-                             {"live.peak", sum.live_peak}});
-  }
-  return root.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
-}  // namespace
 
 Exit report_verb(const Arguments& arguments) {
   std::vector<ProcessReport> reports;
   for (const std::string& file : arguments.operands) reports.push_back(read_report(file));
   const std::vector<RankRow> rows = rank_rows(reports);
+  if (arguments.has("--html")) {
+    write_new_file(arguments.value("--html"), report_page(reports));
+    if (!has_chart_library()) note("this gpupool was built without its chart library: the page has tables and no curve");
+    if (!arguments.has("--json")) return Exit::ok;
+  }
   if (arguments.has("--json")) {
-    print(ranks_json(rows));
+    print(ranks_json(rows).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   } else {
     print(reports.size() == 1 ? process_text(reports.front()) : ranks_text(rows));
   }

@@ -11,7 +11,7 @@ std::uint64_t Curve::coarse_ms() {
   return std::uint64_t(now.tv_sec) * 1000 + std::uint64_t(now.tv_nsec) / 1'000'000;
 }
 
-void Curve::add(std::uint64_t reserved, std::uint64_t live) {
+void Curve::add(CurvePoint point) {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return;  // another thread is taking this very point
   const std::uint64_t now = coarse_ms();
@@ -20,7 +20,8 @@ void Curve::add(std::uint64_t reserved, std::uint64_t live) {
     count_ = kMostPoints / 2;
     interval_ms_ *= 2;
   }
-  points_[count_++] = {now - start_ms_, reserved, live};
+  point.ms = now - start_ms_;
+  points_[count_++] = point;
   next_ms_.store(now + interval_ms_, std::memory_order_relaxed);
 }
 

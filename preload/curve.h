@@ -1,5 +1,5 @@
-// The curve of memory over time: (time, reserved, live) of all pools, a point about every stats.interval while the
-// program makes requests. No thread of its own: every kStride-th request of a thread looks at a coarse clock. Bounded:
+// The curve of memory over time: what all pools together held, and what they had done by then, a point about every
+// stats.interval while the program makes requests. No thread of its own: every kStride-th request of a thread looks at a coarse clock. Bounded:
 // a full curve drops every second point and doubles its interval, so that it always spans the whole run.
 #pragma once
 
@@ -14,7 +14,11 @@ namespace gpupool {
 struct CurvePoint {
   std::uint64_t ms = 0;  // since the process's first CUDA call
   std::uint64_t reserved = 0;
-  std::uint64_t live = 0;
+  std::uint64_t live = 0;  // the driver's share included
+  std::uint64_t growth_steps = 0;
+  std::uint64_t migrations = 0;
+  std::uint64_t fences = 0;
+  std::uint64_t oom = 0;
 };
 
 class Curve {
@@ -29,7 +33,8 @@ class Curve {
     static __thread unsigned calls = 0;
     return calls++ % kStride == 0 && coarse_ms() >= next_ms_.load(std::memory_order_relaxed);
   }
-  void add(std::uint64_t reserved, std::uint64_t live);
+  /// The time of the point is now, whatever it says.
+  void add(CurvePoint point);
   /// What is kept, oldest first.
   std::vector<CurvePoint> points() const;
 

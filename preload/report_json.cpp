@@ -1,5 +1,5 @@
 // The report as one JSON object: {"gpupool_report": 1, "process": {...}, "pools": [...], "past_the_pool": [...],
-// "curve": [...]}. A row is a member of its section under its own name; bytes, counts and nanoseconds are integers,
+// "curve_columns": [...], "curve": [...]}. A row is a member of its section under its own name; bytes, counts and nanoseconds are integers,
 // shares are between 0 and 1.
 #include <nlohmann/json.hpp>
 
@@ -38,8 +38,12 @@ std::string report_json(const Report& report) {
     else
       root[section.list].push_back(section_json(section));
   }
+  root["curve_columns"] = {"ms", "reserved", "live", "growth_steps", "migrations", "fences", "oom"};
   root["curve"] = Json::array();
-  for (const CurvePoint& point : report.curve) root["curve"].push_back({point.ms, point.reserved, point.live});
+  for (const CurvePoint& point : report.curve) {
+    root["curve"].push_back({point.ms, point.reserved, point.live, point.growth_steps, point.migrations, point.fences,
+                             point.oom});
+  }
   return root.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

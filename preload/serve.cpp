@@ -47,15 +47,21 @@ bool make_room(const Guard&, std::uint64_t bytes) {
 }
 
 void sample(const Guard&) {
-  std::uint64_t reserved = 0;
-  std::uint64_t live = process().direct.live();
+  CurvePoint point;
+  point.live = process().direct.live();
   process().registry.each([&](Home& home) {
+    if (!home.tape()) return;
+    const Stats& stats = home.tape()->stats();
+    point.growth_steps += stats.growth_steps.get();
+    point.migrations += stats.migrations.get();
+    point.fences += stats.fences.get();
+    point.oom += stats.oom_capacity.get() + stats.oom_fragmentation.get();
     if (!home.serves()) return;
-    reserved += home.tape()->stats().reserved.current();
-    live += home.tape()->stats().live.current();
+    point.reserved += stats.reserved.current();
+    point.live += stats.live.current();
     home.sample_holes();
   });
-  process().curve.add(reserved, live);
+  process().curve.add(point);
 }
 
 void report_out_of_memory(const Guard&, const Home& home, const Request& request, Verdict verdict) {

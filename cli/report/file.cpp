@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <nlohmann/json.hpp>
 
@@ -73,6 +74,35 @@ class Members {
     for (std::size_t i = 0; i < list->size(); ++i)
       visit(Members(path_, std::string{name} + "[" + std::to_string(i) + "]", (*list)[i]));
   }
+  /// The rows of a list of equally long rows of counts.
+  template <class Visit>
+  void each_row(const char* name, std::size_t columns, Visit&& visit) const {
+    const Json* list = find(name);
+    if (list == nullptr) return;
+    if (!list->is_array()) wrong(name, "a list");
+    std::vector<std::uint64_t> row;
+    for (const Json& entry : *list) {
+      row.clear();
+      for (const Json& value : entry) {
+        if (!value.is_number_unsigned()) wrong(name, "a list of rows of counts");
+        row.push_back(value.get<std::uint64_t>());
+      }
+      if (!entry.is_array() || row.size() != columns)
+        wrong(name, ("a list of rows of " + std::to_string(columns) + " counts").c_str());
+      visit(row);
+    }
+  }
+  std::vector<std::string> texts(const char* name) const {
+    const Json* list = find(name);
+    std::vector<std::string> out;
+    if (list == nullptr) return out;
+    if (!list->is_array()) wrong(name, "a list");
+    for (const Json& entry : *list) {
+      if (!entry.is_string()) wrong(name, "a list of texts");
+      out.push_back(entry.get<std::string>());
+    }
+    return out;
+  }
   Members object(const char* name) const {
     const Json* member = find(name);
     if (member == nullptr) refuse(path_, std::string{name} + " is missing");
@@ -93,6 +123,35 @@ class Members {
   const Json& object_;
 };
 
+struct CurveColumn {
+  std::string_view name;
+  std::uint64_t CurveReport::*value;
+};
+constexpr CurveColumn kCurveColumns[] = {
+    {"ms", &CurveReport::ms},
+    {"reserved", &CurveReport::reserved},
+    {"live", &CurveReport::live},
+    {"growth_steps", &CurveReport::growth_steps},
+    {"migrations", &CurveReport::migrations},
+    {"fences", &CurveReport::fences},
+    {"oom", &CurveReport::oom},
+};
+
+std::vector<CurveReport> curve_of(const Members& members) {
+  std::vector<std::string> names = members.texts("curve_columns");
+  if (names.empty()) names = {"ms", "reserved", "live"};  // the first reports did not say
+  std::vector<CurveReport> curve;
+  members.each_row("curve", names.size(), [&](const std::vector<std::uint64_t>& row) {
+    CurveReport& point = curve.emplace_back();
+    for (const CurveColumn& column : kCurveColumns) {
+      const auto found = std::ranges::find(names, column.name);
+      if (found != names.end()) point.*column.value = row[static_cast<std::size_t>(found - names.begin())];
+    }
+  });
+  std::ranges::stable_sort(curve, {}, &CurveReport::ms);
+  return curve;
+}
+
 PoolReport pool_of(const Members& members) {
   PoolReport pool;
   members.take("device", pool.device);
@@ -111,6 +170,8 @@ PoolReport pool_of(const Members& members) {
   members.take("external_fragmentation.peak", pool.external_fragmentation_peak);
   members.take("advice_size", pool.advice_size);
   members.take("advice", pool.advice);
+  members.each_row("sizes", 2,
+                   [&](const std::vector<std::uint64_t>& row) { pool.sizes.push_back({row[0], row[1]}); });
   return pool;
 }
 
@@ -155,6 +216,7 @@ ProcessReport read_report(const std::string& path) {
     members.take("bytes", past.bytes);
     members.take("refused", past.refused);
   });
+  report.curve = curve_of(root);
   return report;
 }
 

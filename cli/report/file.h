@@ -13,6 +13,23 @@ struct GaugeReport {
   std::uint64_t peak = 0;
 };
 
+/// What all pools of the process held at a time, and what they had done by then. Times never go back.
+struct CurveReport {
+  std::uint64_t ms = 0;
+  std::uint64_t reserved = 0;
+  std::uint64_t live = 0;
+  std::uint64_t growth_steps = 0;
+  std::uint64_t migrations = 0;
+  std::uint64_t fences = 0;
+  std::uint64_t oom = 0;
+};
+
+/// Requests of at least this many bytes and less than twice as many.
+struct SizeReport {
+  std::uint64_t bytes = 0;
+  std::uint64_t requests = 0;
+};
+
 struct PoolReport {
   std::uint64_t device = 0;
   std::string uuid;
@@ -30,6 +47,7 @@ struct PoolReport {
   double external_fragmentation_peak = 0;
   std::uint64_t advice_size = 0;
   std::string advice;
+  std::vector<SizeReport> sizes;
 };
 
 /// A driver function whose calls went past the pools.
@@ -54,6 +72,7 @@ struct ProcessReport {
   double coverage = 0;
   std::vector<PoolReport> pools;
   std::vector<PastReport> past;
+  std::vector<CurveReport> curve;
 };
 
 ProcessReport read_report(const std::string& path);

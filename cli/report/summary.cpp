@@ -5,7 +5,7 @@
 
 namespace gpupool::cli {
 
-std::vector<RankRow> rank_rows(const std::vector<ProcessReport>& reports) {
+std::vector<RankRow> rank_rows(std::span<const ProcessReport> reports) {
   std::vector<RankRow> rows;
   for (const ProcessReport& report : reports) {
     if (report.pools.empty()) rows.push_back({&report, nullptr});
@@ -16,15 +16,15 @@ std::vector<RankRow> rank_rows(const std::vector<ProcessReport>& reports) {
 
 const std::vector<Column>& columns() {
   static const std::vector<Column> all{
-      {"reserved.peak", true, [](const PoolReport& pool) { return double(pool.reserved.peak); }},
-      {"live.peak", true, [](const PoolReport& pool) { return double(pool.live.peak); }},
-      {"needed.peak", true, [](const PoolReport& pool) { return double(pool.needed.peak); }},
-      {"waste", false, [](const PoolReport& pool) { return pool.waste; }},
-      {"requests", false, [](const PoolReport& pool) { return double(pool.requests); }},
-      {"fences", false, [](const PoolReport& pool) { return double(pool.fences); }},
-      {"host_waits", false, [](const PoolReport& pool) { return double(pool.host_waits); }},
-      {"migrations", false, [](const PoolReport& pool) { return double(pool.migrations); }},
-      {"oom", false, [](const PoolReport& pool) { return double(pool.oom_capacity + pool.oom_fragmentation); }},
+      {"reserved.peak", "bytes", [](const PoolReport& pool) { return double(pool.reserved.peak); }},
+      {"live.peak", "bytes", [](const PoolReport& pool) { return double(pool.live.peak); }},
+      {"needed.peak", "bytes", [](const PoolReport& pool) { return double(pool.needed.peak); }},
+      {"waste", "share", [](const PoolReport& pool) { return pool.waste; }},
+      {"requests", "count", [](const PoolReport& pool) { return double(pool.requests); }},
+      {"fences", "count", [](const PoolReport& pool) { return double(pool.fences); }},
+      {"host_waits", "count", [](const PoolReport& pool) { return double(pool.host_waits); }},
+      {"migrations", "count", [](const PoolReport& pool) { return double(pool.migrations); }},
+      {"oom", "count", [](const PoolReport& pool) { return double(pool.oom_capacity + pool.oom_fragmentation); }},
   };
   return all;
 }

@@ -2,6 +2,7 @@
 // Pure functions over reports.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,12 +16,13 @@ struct RankRow {
   const ProcessReport* process = nullptr;
   const PoolReport* pool = nullptr;  // null: the driver served everything
 };
-std::vector<RankRow> rank_rows(const std::vector<ProcessReport>& reports);
+/// The rows point into the reports.
+std::vector<RankRow> rank_rows(std::span<const ProcessReport> reports);
 
 /// A column that is compared over ranks; the worst is the largest.
 struct Column {
   std::string_view name;
-  bool is_bytes = false;
+  std::string_view unit;  // bytes, count or share
   double (*value)(const PoolReport& pool);
 };
 const std::vector<Column>& columns();

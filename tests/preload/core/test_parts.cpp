@@ -33,7 +33,7 @@ TEST_CASE("pass-through memory is live until it is freed") {
 
 TEST_CASE("a full curve keeps its ends and halves its density") {
   auto curve = std::make_unique<Curve>(0);
-  for (std::uint64_t i = 0; i < Curve::kMostPoints + 10; ++i) curve->add(i, i);
+  for (std::uint64_t i = 0; i < Curve::kMostPoints + 10; ++i) curve->add({.reserved = i, .live = i});
   const auto points = curve->points();
   CHECK(points.size() == Curve::kMostPoints / 2 + 10);
   CHECK(points.front().reserved == 0);
@@ -60,7 +60,7 @@ TEST_CASE("the table and the file render the same rows") {
   pool.rows.push_back({"fences", ReportUnit::kCount, std::uint64_t{0}, "", Audience::kEveryone});
   pool.size_counts = {0, 2};
   report.sections.push_back(pool);
-  report.curve.push_back({10, 20, 30});
+  report.curve.push_back({10, 20, 30, 1, 2, 3, 4});
   const std::string text = report_text(report);
   CHECK(text.find("3 GiB") != std::string::npos);
   CHECK(text.find("25.0 %") != std::string::npos);
@@ -70,5 +70,6 @@ TEST_CASE("the table and the file render the same rows") {
   CHECK(file["pools"][0]["frees"] == 5);
   CHECK(file["pools"][0]["fences"] == 0);
   CHECK(file["pools"][0]["sizes"] == nlohmann::json::parse("[[2,2]]"));
-  CHECK(file["curve"] == nlohmann::json::parse("[[10,20,30]]"));
+  CHECK(file["curve"] == nlohmann::json::parse("[[10,20,30,1,2,3,4]]"));
+  CHECK(file["curve"][0].size() == file["curve_columns"].size());
 }
