@@ -13,7 +13,8 @@ Exit report_verb(const Arguments& arguments) {
   const std::vector<RankRow> rows = rank_rows(reports);
   if (arguments.has("--html")) {
     write_new_file(arguments.value("--html"), report_page(reports));
-    if (!has_chart_library()) note("this gpupool was built without its chart library: the page has tables and no curve");
+    if (!has_chart_library())
+      note("this gpupool was built without its chart library: the page has tables and no curve");
     if (!arguments.has("--json")) return Exit::ok;
   }
   if (arguments.has("--json")) {

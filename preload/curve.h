@@ -1,6 +1,7 @@
 // The curve of memory over time: what all pools together held, and what they had done by then, a point about every
-// stats.interval while the program makes requests. No thread of its own: every kStride-th request of a thread looks at a coarse clock. Bounded:
-// a full curve drops every second point and doubles its interval, so that it always spans the whole run.
+// stats.interval while the program makes requests. No thread of its own: every kStride-th request of a thread looks at
+// a coarse clock. Bounded: a full curve drops every second point and doubles its interval, so that it always spans the
+// whole run.
 #pragma once
 
 #include <array>

@@ -31,7 +31,8 @@ void in_child() {
 
 // What launchers call the rank of a process, the job's before the node's.
 const char* rank() {
-  for (const char* name : {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "JOB_COMPLETION_INDEX", "LOCAL_RANK"}) {
+  for (const char* name :
+       {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "JOB_COMPLETION_INDEX", "LOCAL_RANK"}) {
     const char* value = std::getenv(name);
     if (value && *value) return value;
   }

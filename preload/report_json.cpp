@@ -1,6 +1,6 @@
 // The report as one JSON object: {"gpupool_report": 1, "process": {...}, "pools": [...], "past_the_pool": [...],
-// "curve_columns": [...], "curve": [...]}. A row is a member of its section under its own name; bytes, counts and nanoseconds are integers,
-// shares are between 0 and 1.
+// "curve_columns": [...], "curve": [...]}. A row is a member of its section under its own name; bytes, counts and
+// nanoseconds are integers, shares are between 0 and 1.
 #include <nlohmann/json.hpp>
 
 #include "preload/report.h"
@@ -41,8 +41,8 @@ std::string report_json(const Report& report) {
   root["curve_columns"] = {"ms", "reserved", "live", "growth_steps", "migrations", "fences", "oom"};
   root["curve"] = Json::array();
   for (const CurvePoint& point : report.curve) {
-    root["curve"].push_back({point.ms, point.reserved, point.live, point.growth_steps, point.migrations, point.fences,
-                             point.oom});
+    root["curve"].push_back(
+        {point.ms, point.reserved, point.live, point.growth_steps, point.migrations, point.fences, point.oom});
   }
   return root.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -170,8 +170,7 @@ PoolReport pool_of(const Members& members) {
   members.take("external_fragmentation.peak", pool.external_fragmentation_peak);
   members.take("advice_size", pool.advice_size);
   members.take("advice", pool.advice);
-  members.each_row("sizes", 2,
-                   [&](const std::vector<std::uint64_t>& row) { pool.sizes.push_back({row[0], row[1]}); });
+  members.each_row("sizes", 2, [&](const std::vector<std::uint64_t>& row) { pool.sizes.push_back({row[0], row[1]}); });
   return pool;
 }
 

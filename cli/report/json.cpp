@@ -63,10 +63,8 @@ Json ranks_json(const std::vector<RankRow>& rows) {
                              {"live.peak", sum.live_peak}});
   }
   for (const WasteRow& one : top_waste(rows)) {
-    root["waste"].push_back({{"rank", rank_of(*one.row)},
-                             {"kind", waste_text(one.kind)},
-                             {"bytes", one.bytes},
-                             {"mend", one.mend}});
+    root["waste"].push_back(
+        {{"rank", rank_of(*one.row)}, {"kind", waste_text(one.kind)}, {"bytes", one.bytes}, {"mend", one.mend}});
   }
   return root;
 }

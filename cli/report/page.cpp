@@ -32,8 +32,8 @@ std::string base64(const std::vector<std::uint32_t>& values) {
   return out;
 }
 
-// 32-bit numbers and the power of two that they are multiplied with: sizes are multiples of 512, so they stay exact up to
-// two TiB.
+// 32-bit numbers and the power of two that they are multiplied with: sizes are multiples of 512, so they stay exact up
+// to two TiB.
 Json packed(const std::vector<std::uint64_t>& values) {
   std::uint64_t scale = 1;
   const std::uint64_t most = values.empty() ? 0 : *std::ranges::max_element(values);
@@ -44,15 +44,15 @@ Json packed(const std::vector<std::uint64_t>& values) {
   return {{"scale", scale}, {"u32", base64(small)}};
 }
 
-std::string_view name_of(MarkKind kind) {
+std::string_view name_of(TimelineMarkKind kind) {
   switch (kind) {
-    case MarkKind::growth_steps:
+    case TimelineMarkKind::growth_steps:
       return "growth_steps";
-    case MarkKind::migrations:
+    case TimelineMarkKind::migrations:
       return "migrations";
-    case MarkKind::fences:
+    case TimelineMarkKind::fences:
       return "fences";
-    case MarkKind::oom:
+    case TimelineMarkKind::oom:
       return "oom";
   }
   return "";
@@ -82,7 +82,7 @@ Json timeline_json(const Timeline& timeline) {
             {"live", packed(timeline.live)},
             {"marks", Json::array()},
             {"note", timeline.note}};
-  for (const Mark& mark : timeline.marks) json["marks"].push_back({mark.time, name_of(mark.kind), mark.count});
+  for (const TimelineMark& mark : timeline.marks) json["marks"].push_back({mark.time, name_of(mark.kind), mark.count});
   if (!timeline.blocks.empty()) json["blocks"] = blocks_json(timeline.blocks);
   return json;
 }
@@ -148,8 +148,8 @@ Json page_data(const std::vector<ProcessReport>& reports) {
   json["statistics"] = statistics_json();
   json["processes"] = Json::array();
   for (const ProcessReport& report : reports) json["processes"].push_back(process_json(report));
-  json["title"] = reports.size() == 1 ? process_name(reports.front()) + ", " + reports.front().strategy
-                                      : std::to_string(reports.size()) + " processes, " + std::to_string(rows.size()) + " pools";
+  json["title"] =
+      reports.size() == 1 ? "strategy " + reports.front().strategy : std::to_string(reports.size()) + " processes";
   return json;
 }
 

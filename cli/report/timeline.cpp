@@ -5,14 +5,14 @@ namespace gpupool::cli {
 namespace {
 
 struct MarkColumn {
-  MarkKind kind;
+  TimelineMarkKind kind;
   std::uint64_t CurveReport::*total;
 };
 constexpr MarkColumn kMarkColumns[] = {
-    {MarkKind::growth_steps, &CurveReport::growth_steps},
-    {MarkKind::migrations, &CurveReport::migrations},
-    {MarkKind::fences, &CurveReport::fences},
-    {MarkKind::oom, &CurveReport::oom},
+    {TimelineMarkKind::growth_steps, &CurveReport::growth_steps},
+    {TimelineMarkKind::migrations, &CurveReport::migrations},
+    {TimelineMarkKind::fences, &CurveReport::fences},
+    {TimelineMarkKind::oom, &CurveReport::oom},
 };
 
 }  // namespace

@@ -10,11 +10,11 @@
 namespace gpupool::cli {
 
 enum class TimeUnit { microseconds, events };
-enum class MarkKind { growth_steps, migrations, fences, oom };
+enum class TimelineMarkKind { growth_steps, migrations, fences, oom };
 
-struct Mark {
+struct TimelineMark {
   std::uint64_t time = 0;
-  MarkKind kind = MarkKind::growth_steps;
+  TimelineMarkKind kind = TimelineMarkKind::growth_steps;
   std::uint64_t count = 0;
 };
 
@@ -31,7 +31,7 @@ struct Timeline {
   std::vector<std::uint64_t> time;
   std::vector<std::uint64_t> reserved;
   std::vector<std::uint64_t> live;
-  std::vector<Mark> marks;
+  std::vector<TimelineMark> marks;
   std::vector<BlockSpan> blocks;
   std::string note;  // how the map came about
 };

@@ -1,5 +1,5 @@
-// The fixed parts of the page, put into the command at build time. `library` is Dygraphs (MIT), which draws the curve; it
-// is empty where the build did not find it.
+// The fixed parts of the page, put into the command at build time. `library` is Dygraphs (MIT), which draws the curve;
+// it is empty where the build did not find it.
 #pragma once
 #include <string_view>
 

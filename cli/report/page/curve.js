@@ -58,7 +58,7 @@ class Curve {
       gridLineColor: colourOf("--grid"),
       axes: {
         x: {axisLabelFormatter: (value) => timeText(value, unit), valueFormatter: (value) => timeText(value, unit), pixelsPerLabel: 110},
-        y: {axisLabelFormatter: bytesText, valueFormatter: bytesText, axisLabelWidth: 75, pixelsPerLabel: 40},
+        y: {axisLabelFormatter: bytesText, valueFormatter: bytesText, axisLabelWidth: 75, pixelsPerLabel: 40, labelsKMG2: true},
       },
     };
   }
