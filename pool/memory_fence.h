@@ -25,6 +25,7 @@ class MemoryFence final : public Fence {
   struct Options {
     bool context_events = true;   // false: an old driver; a record of the whole context completes everything instead
     bool host_wait_helps = true;  // wait_on_host() completes the work as a GPU would in time; false: it times out
+    std::uint32_t looks_until_done = 0;  // a GPU works on while it is asked: so many looks at pending work; 0: it does not
     std::uint32_t max_events = ~std::uint32_t{0};
   };
   /// What it can be told to refuse, and counts.
@@ -82,6 +83,7 @@ class MemoryFence final : public Fence {
   std::map<StreamRef, std::size_t> indices_;
   std::vector<Stream> streams_;
   std::vector<Point> events_;
+  std::uint32_t looks_ = 0;
   Point behind_;  // what the whole context waits for, streams that are yet to come included
   Point completed_;
   std::uint64_t calls_[kOperations] = {};

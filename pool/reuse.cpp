@@ -1,5 +1,7 @@
 #include "pool/reuse.h"
 
+#include <algorithm>
+
 namespace gpupool {
 
 namespace {
@@ -18,7 +20,7 @@ bool Reuse::make_ready(const BestFit::Hole& hole, Range part, const Request& req
   // the fragments.
   bool waits_needed = false;
   bool possible = space_.visit_history(hole, part, [&](const Fragment& fragment) {
-    switch (timelines_.need(request.line, request.may_wait, fragment.line, fragment.record)) {
+    switch (timelines_.need(request, fragment.line, fragment.record)) {
       case Need::kNothing:
         return true;
       case Need::kWait:
@@ -32,11 +34,11 @@ bool Reuse::make_ready(const BestFit::Hole& hole, Range part, const Request& req
   if (!possible || !waits_needed) return possible;
 
   return space_.visit_history(hole, part, [&](const Fragment& fragment) {
-    if (timelines_.need(request.line, request.may_wait, fragment.line, fragment.record) == Need::kNothing) return true;
+    if (timelines_.need(request, fragment.line, fragment.record) == Need::kNothing) return true;
     std::uint64_t newest = fragment.record;
     space_.visit_history(hole, part, [&](const Fragment& other) {
       if (other.line == fragment.line && other.record > newest &&
-          timelines_.need(request.line, request.may_wait, other.line, other.record) == Need::kWait) {
+          timelines_.need(request, other.line, other.record) == Need::kWait) {
         newest = other.record;
       }
       return true;
@@ -49,7 +51,7 @@ Granules Reuse::blocked_until(const BestFit::Hole& hole, Range part, const Reque
   Granules end = 0;
   space_.visit_history(hole, part, [&](const Fragment& fragment) {
     bool blocked =
-        timelines_.need(request.line, request.may_wait, fragment.line, fragment.record) == Need::kCompletion &&
+        timelines_.need(request, fragment.line, fragment.record) == Need::kCompletion &&
         !known_complete(fragment, effort);
     if (blocked) end = fragment.range.end;
     return !blocked;
@@ -65,6 +67,16 @@ Range Reuse::first_ready(const BestFit::Hole& hole, Granules size, const Request
     part = {behind, behind + size};
   }
   return {};
+}
+
+std::uint64_t Reuse::own_free_before(const BestFit::Hole& hole, Range part, const Request& request) {
+  std::uint64_t newest = 0;
+  bool only_own = space_.visit_history(hole, part, [&](const Fragment& fragment) {
+    if (timelines_.need(request, fragment.line, fragment.record) == Need::kNothing) return true;
+    newest = std::max(newest, fragment.record);
+    return fragment.line == kContextLine && fragment.record <= request.own_free;
+  });
+  return only_own ? newest : 0;
 }
 
 bool Reuse::complete(Range range, Effort effort) {

@@ -29,7 +29,7 @@ class Reuse {
     if (history.clean()) return true;
     // Nearly always: freed by the requester itself.
     if (history.whole() &&
-        timelines_.need(request.line, request.may_wait, history.line(), history.record()) == Need::kNothing)
+        timelines_.need(request, history.line(), history.record()) == Need::kNothing)
       return true;
     return make_ready(hole, part, request, effort);
   }
@@ -42,6 +42,10 @@ class Reuse {
   /// The first `size` granules of `hole` that may go to `request`, passing over fragments that must be complete and are
   /// not; empty when there are none. Waits are put as in ready().
   Range first_ready(const BestFit::Hole& hole, Granules size, const Request& request, Effort effort);
+
+  /// The newest of the caller's plain frees, and of those before it, that stands between `part` and `request`; 0 when
+  /// something else does.
+  std::uint64_t own_free_before(const BestFit::Hole& hole, Range part, const Request& request);
 
   /// Is every fragment of the holes in `range` known complete, so that the memory may be unmapped? `effort` is kAsk or
   /// kBlock.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <thread>
 
 #include "pool/growth.h"
 
@@ -12,6 +13,12 @@ namespace {
 // How many equal fits are looked at for one that needs no fence, and how many larger ones when none may be used yet.
 constexpr unsigned kEqualFits = 8;
 constexpr unsigned kLargerFits = 8;
+
+// Waiting with the lock released: how long the processor is kept, and how long it then sleeps between two looks.
+constexpr std::uint64_t kSpin_ns = 50'000;
+constexpr std::chrono::microseconds kNap{50};
+constexpr unsigned kForEver_ms = ~0u;
+constexpr unsigned kBeforeGrowth_ms = 100;  // in which a GPU that works along catches up with the threads
 
 std::uint64_t bytes_of_64(std::uint64_t granules) { return granules * kGranuleBytes; }
 
@@ -75,8 +82,10 @@ std::uint64_t Tape::prefill(std::uint64_t bytes) {
 // equal fits the one that costs least is taken; a larger hole only when no equal one may be used.
 bool Tape::from_hole(Granules size, const Request& request, Effort last, Found& found) {
   const Range smallest = parts_->space.best_fit(size);
+  const bool may_fence = request.line != kContextLine;
   for (Effort effort = last == Effort::kBlock ? last : Effort::kLook; effort <= last;
        effort = Effort(int(effort) + 1)) {
+    if (effort == Effort::kFence && !may_fence) continue;
     unsigned equal = 0;
     unsigned larger = 0;
     for (Range fit = smallest; !fit.empty(); fit = parts_->space.following(fit)) {
@@ -92,7 +101,12 @@ bool Tape::from_hole(Granules size, const Request& request, Effort last, Found& 
       }
     }
   }
-  return false;
+  // Where memory was reserved up front the largest hole is often one that nothing has used yet.
+  const Range largest = parts_->space.largest();
+  if (largest.size() <= smallest.size() || !may_split(largest, size)) return false;
+  found.hole = parts_->space.hole_at(largest.begin);
+  found.part = parts_->reuse.first_ready(found.hole, size, request, last);
+  return !found.part.empty();
 }
 
 // pool.max_split: large holes are kept whole for large requests. The hole at the end of the tape, where growth lands,
@@ -129,35 +143,93 @@ void Tape::note_holes() {
                     bytes_of_64(parts_->space.wholly_free_granules()));
 }
 
-// pool.reclaim: a context-wide wait is only worth its cost once it cleans enough.
-bool Tape::may_fence(const Request& request) const {
+// pool.reclaim: looking whether plain frees are done is only worth its cost once enough has gathered.
+bool Tape::may_ask(const Request& request) const {
   return request.line != kContextLine || stats_.unfenced.current() >= options_.reclaim;
 }
 
+bool Tape::by_growth(Granules size, const Request& request, unsigned patience_ms, Found& found) {
+  parts_->timelines.grant_patience(patience_ms);
+  found.part = parts_->growth.extend(size, request);
+  if (!found.part.empty()) {
+    found.hole = parts_->space.hole_at(found.part.begin);
+    if (parts_->reuse.ready(found.hole, found.part, request, Effort::kAsk)) return true;
+  }
+  return from_hole(size, request, Effort::kBlock, found);
+}
+
+// Natively the thread has waited on the host at its own plain frees, so it may wait for them now.
+bool Tape::waits_for_own_free(const Request& request) const {
+  return request.line == kContextLine && request.own_free != 0;
+}
+
+// Among the holes that fit, the free that will be complete first; the GPU has later work to go on with meanwhile.
+std::uint64_t Tape::oldest_own_free(Granules size, const Request& request) const {
+  std::uint64_t oldest = 0;
+  unsigned looked_at = 0;
+  for (Range fit = parts_->space.best_fit(size); !fit.empty() && ++looked_at <= kEqualFits + kLargerFits;
+       fit = parts_->space.following(fit)) {
+    if (!may_split(fit, size)) continue;
+    const BestFit::Hole hole = parts_->space.hole_at(fit.begin);
+    const std::uint64_t record = parts_->reuse.own_free_before(hole, {fit.begin, fit.begin + size}, request);
+    if (record != 0 && (oldest == 0 || record < oldest)) oldest = record;
+  }
+  return oldest;
+}
+
+// With the lock released, so that other threads can submit the work that this one waits for. False: not complete in
+// time, or nobody can tell (a capture, a lost context), or the tape was retired meanwhile.
+bool Tape::wait_unlocked(std::unique_lock<std::mutex>& lock, std::uint64_t record, unsigned longest_ms) {
+  stats_.host_waits.add(1);
+  const std::uint64_t begin = now_ns();
+  for (;;) {
+    parts_->timelines.forget_pending();
+    const Progress progress = parts_->timelines.ask(kContextLine, record);
+    if (progress == Progress::kDone) return true;
+    const std::uint64_t waited = now_ns() - begin;
+    const bool patient = progress == Progress::kPending && longest_ms == kForEver_ms;
+    if (!patient && waited >= std::uint64_t{1'000'000} * std::min(longest_ms, options_.host_wait_ms)) {
+      parts_->timelines.waited_in_vain(kContextLine, record);
+      return false;
+    }
+    lock.unlock();
+    if (waited < kSpin_ns)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(kNap);
+    lock.lock();
+    if (!parts_) return false;
+  }
+}
+
 Grant Tape::allocate(const Request& request) {
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   if (!parts_ || request.bytes == 0) return {Verdict::kCapacity, 0, 0};
   if (request.bytes > options_.address_space) {
     stats_.oom_capacity.add(1);
     return {Verdict::kCapacity, 0, 0};
   }
   Granules size = granules_for(request.bytes);
+  parts_->timelines.forget_pending();
   Found found;
-  if (from_hole(size, request, may_fence(request) ? Effort::kAsk : Effort::kLook, found)) {
+  if (from_hole(size, request, may_ask(request) ? Effort::kAsk : Effort::kLook, found)) {
     stats_.hits.add(1);
     return {Verdict::kServed, 0, serve(found, request)};
   }
   std::uint64_t begin = now_ns();
-  parts_->timelines.grant_patience(options_.host_wait_ms);
-  found.part = parts_->growth.extend(size, request);
+  const bool own = waits_for_own_free(request);
+  const unsigned moment_ms = options_.exact_growth ? std::min(kBeforeGrowth_ms, options_.host_wait_ms) : 0;
   bool served = false;
-  if (!found.part.empty()) {
-    found.hole = parts_->space.hole_at(found.part.begin);
-    served = parts_->reuse.ready(found.hole, found.part, request, Effort::kAsk);
+  if (own && moment_ms != 0) {
+    const std::uint64_t record = oldest_own_free(size, request);
+    served = record != 0 && !parts_->timelines.is_stuck(kContextLine, record) &&
+             wait_unlocked(lock, record, moment_ms) && from_hole(size, request, Effort::kAsk, found);
   }
-  if (!served) {
-    served = from_hole(size, request, Effort::kBlock, found);
-  }
+  if (parts_ && !served) served = by_growth(size, request, moment_ms, found);
+  if (parts_ && !served) served = by_growth(size, request, options_.host_wait_ms, found);
+  if (parts_ && !served && own && wait_unlocked(lock, request.own_free, kForEver_ms))
+    served = by_growth(size, request, options_.host_wait_ms, found);
+  if (!parts_) return {Verdict::kCapacity, 0, 0};
   stats_.pool_ns.add(now_ns() - begin);
   int error = parts_->growth.take_error();
   if (int refusal = fence_.take_error(); refusal != 0) {
@@ -188,7 +260,9 @@ Freed Tape::free(std::uint64_t address, Line line) {
     parts_->buffer_ids.erase(parts_->buffer_id_tree,
                              parts_->buffer_ids.floor(parts_->buffer_id_tree, owned.range.begin));
   }
-  std::uint64_t record = parts_->timelines.mark_free(line, freed.code);
+  parts_->timelines.forget_pending();
+  const std::uint64_t record = parts_->timelines.mark_free(line, freed.code);
+  if (line == kContextLine) freed.record = record;
   parts_->space.free(owned, line, record);
   stats_.frees.add(1);
   if (line == kContextLine) stats_.unfenced.add(freed.bytes);
@@ -261,6 +335,7 @@ std::uint64_t Tape::trim(std::uint64_t keep) {
   std::lock_guard lock(mutex_);
   if (!parts_) return 0;
   std::uint64_t begin = now_ns();
+  parts_->timelines.forget_pending();
   parts_->timelines.grant_patience(options_.host_wait_ms);
   options_.size = std::min(options_.size, keep);  // a prefill on its way does not take it again
   std::uint64_t given_back = parts_->growth.trim(keep);

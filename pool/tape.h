@@ -82,7 +82,11 @@ class Tape {
   struct Found;  // a part of a hole, ready for its new owner
 
   bool from_hole(Granules size, const Request& request, Effort last, Found& found);
-  bool may_fence(const Request& request) const;
+  bool by_growth(Granules size, const Request& request, unsigned patience_ms, Found& found);
+  bool waits_for_own_free(const Request& request) const;
+  std::uint64_t oldest_own_free(Granules size, const Request& request) const;
+  bool wait_unlocked(std::unique_lock<std::mutex>& lock, std::uint64_t record, unsigned longest_ms);
+  bool may_ask(const Request& request) const;
   bool may_split(Range hole, Granules size) const;
   std::uint64_t serve(const Found& found, const Request& request);
   bool block_at(std::uint64_t address, BestFit::Owned& owned) const;

@@ -38,6 +38,8 @@ struct Request {
   Line line = kContextLine;  // stream-ordered on that line, or plain
   std::uint16_t tag = 0;     // the program's memory pool, for its own accounting
   bool may_wait = true;  // false: no wait may be inserted into the stream (reuse of internal dependencies switched off)
+  std::uint64_t own_free = 0;  // Freed::record of the calling thread's last plain free; natively the thread has waited on
+                               // the host for that one and all before it, so it may wait for them now
 };
 
 enum class Verdict : std::uint8_t { kServed, kCapacity, kFragmentation, kDriverError };
@@ -70,6 +72,7 @@ struct Freed {
   int code = 0;  // a sticky driver error met while recording; the block is free all the same
   std::uint64_t requested = 0;
   std::uint64_t bytes = 0;
+  std::uint64_t record = 0;  // of a plain free: for Request::own_free
   std::uint16_t tag = 0;
   bool stream_ordered = false;
 };

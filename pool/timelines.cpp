@@ -139,62 +139,72 @@ const Timelines::Record* Timelines::find_or_later(const Timeline& line, std::uin
 }
 
 // What is neither complete nor the requester's own.
-Need Timelines::need_of_other(Line requester, bool may_wait, Line owner, std::uint64_t record) const {
+Need Timelines::need_of_other(const Request& request, Line owner, std::uint64_t record) const {
   const Timeline& line = lines_[owner];
-  if (record <= waited(lines_[requester], owner) || record <= waited(lines_[kContextLine], owner))
-    return Need::kNothing;
-  if (!may_wait || policy_ == ReusePolicy::kQuiescent) return Need::kCompletion;
-  // A plain request waits with the whole context. For a plain free that is what the driver's own free would have cost;
-  // for a stream-ordered free it would stop streams that natively go on.
-  if (requester == kContextLine && owner != kContextLine) return Need::kCompletion;
+  if (record <= waited(lines_[request.line], owner)) return Need::kNothing;
+  if (!request.may_wait || policy_ == ReusePolicy::kQuiescent) return Need::kCompletion;
+  // Memory of a plain request may go to any stream of any thread. A wait of them all would stop work that natively goes
+  // on, and that the record may be waiting for.
+  if (request.line == kContextLine) return Need::kCompletion;
   const Record* made = owner == kContextLine ? find_or_later(line, record) : find(line, record);
-  return made != nullptr && !made->late ? Need::kWait : Need::kCompletion;
+  if (made == nullptr || made->late) return Need::kCompletion;
+  // The free of another thread, which natively held up that thread alone.
+  if (owner == kContextLine && made->number > request.own_free) return Need::kCompletion;
+  return Need::kWait;
 }
 
 bool Timelines::wait(Line requester, Line owner, std::uint64_t record) {
   const Timeline& line = lines_[owner];
   const Record* made = owner == kContextLine ? find_or_later(line, record) : find(line, record);
-  if (requester == kContextLine && owner == kContextLine) {
-    // One wait for the newest plain free cleans all earlier ones, and costs nobody more than that free natively would
-    // have.
-    const Record* newest = find(line, line.recorded);
-    if (newest != nullptr && !newest->late) made = newest;
-  }
   if (made == nullptr || !fence_.wait(lines_[requester].stream, made->event)) return false;
   Timeline& waiting = lines_[requester];
   if (waiting.waited.size() <= owner) waiting.waited.resize(owner + 1, 0);
   waiting.waited[owner] = made->number;
   stats_.fences.add(1);
-  if (requester == kContextLine && owner == kContextLine) stats_.unfenced.set(0);
   return true;
 }
 
-bool Timelines::complete(Line owner, std::uint64_t record) {
+Progress Timelines::ask(Line owner, std::uint64_t record) {
   Timeline& line = lines_[owner];
-  if (record <= line.complete) return true;
+  if (record <= line.complete) return Progress::kDone;
+  if (line.round == round_ && record >= line.pending) return Progress::kPending;
   if (record > line.recorded) {
-    if (!make_late_record(line)) return false;
-    if (record <= line.complete) return true;
+    if (!make_late_record(line)) return Progress::kUnknown;
+    if (record <= line.complete) return Progress::kDone;
   }
   const Record* made = find_or_later(line, record);
-  if (made == nullptr || fence_.query(made->event) != Progress::kDone) return false;
-  line.complete = made->number;
-  return true;
+  if (made == nullptr) return Progress::kUnknown;
+  if (owner == kContextLine) stats_.unfenced.set(0);
+  const Progress progress = fence_.query(made->event);
+  if (progress == Progress::kDone) line.complete = made->number;
+  if (progress == Progress::kPending) {
+    line.pending = record;
+    line.round = round_;
+  }
+  return progress;
 }
 
 bool Timelines::wait_on_host(Line owner, std::uint64_t record) {
   if (complete(owner, record)) return true;
-  if (patience_ms_ == 0) return false;
+  if (patience_ms_ == 0 || is_stuck(owner, record)) return false;
   Timeline& line = lines_[owner];
   const Record* made = find_or_later(line, record);
   if (made == nullptr) return false;
   stats_.host_waits.add(1);
   if (!fence_.wait_on_host(made->event, patience_ms_)) {
     patience_ms_ = 0;
+    line.stuck = made->number;
     return false;
   }
   if (made->number > line.complete) line.complete = made->number;
   return true;
+}
+
+bool Timelines::is_stuck(Line owner, std::uint64_t record) {
+  Timeline& line = lines_[owner];
+  if (line.stuck == 0 || record < line.stuck) return false;
+  if (complete(owner, line.stuck)) line.stuck = 0;
+  return line.stuck != 0;
 }
 
 // A stream that is gone, or that only its own thread can name, is covered by a record of the whole context.

@@ -42,18 +42,25 @@ class Timelines {
   /// else 0.
   std::uint64_t mark_free(Line line, int& error);
 
-  /// No driver call. `may_wait`: waits may be inserted into the requester's line at all.
-  Need need(Line requester, bool may_wait, Line owner, std::uint64_t record) const {
+  /// No driver call.
+  Need need(const Request& request, Line owner, std::uint64_t record) const {
     const Timeline& line = lines_[owner];
-    bool own = owner == requester && owner != kContextLine && line.alive;
-    return own || record <= line.complete ? Need::kNothing : need_of_other(requester, may_wait, owner, record);
+    bool own = owner == request.line && owner != kContextLine && line.alive;
+    return own || record <= line.complete ? Need::kNothing : need_of_other(request, owner, record);
   }
   /// Puts the wait on the device. False: refused, treat as kCompletion.
   bool wait(Line requester, Line owner, std::uint64_t record);
   /// Asks the driver whether the record is complete, making a late one first if none exists.
-  bool complete(Line owner, std::uint64_t record);
-  /// The same, blocking while patience lasts. The first wait in vain ends it.
+  Progress ask(Line owner, std::uint64_t record);
+  bool complete(Line owner, std::uint64_t record) { return ask(owner, record) == Progress::kDone; }
+  /// Records of a line complete in order: what was found pending is not asked again until this is called.
+  void forget_pending() { ++round_; }
+  /// The same, blocking while patience lasts. The first wait in vain ends it, and what was waited for in vain is not
+  /// waited for again.
   bool wait_on_host(Line owner, std::uint64_t record);
+  /// For those who wait in their own way: was this record, or one before it on its line, waited for in vain?
+  bool is_stuck(Line owner, std::uint64_t record);
+  void waited_in_vain(Line owner, std::uint64_t record) { lines_[owner].stuck = record; }
   /// How long the host may be blocked in all from now on. Work in flight may wait for what another thread, itself
   /// waiting for the tape's lock, has yet to submit; so no wait is without end.
   void grant_patience(unsigned milliseconds) { patience_ms_ = milliseconds; }
@@ -76,6 +83,9 @@ class Timelines {
     bool put_off = false;        // a free was not recorded yet: its number is recorded + 1
     std::uint64_t recorded = 0;  // number of the newest record
     std::uint64_t complete = 0;  // all records up to this one are known complete
+    std::uint64_t pending = 0;   // in `round`, this record and all later ones are known pending
+    std::uint64_t round = 0;
+    std::uint64_t stuck = 0;  // this record did not complete while somebody waited; 0: none
     std::vector<Record> ring;    // record n lies at n modulo the ring's size (a power of two)
     std::vector<std::uint64_t>
         waited;  // by line: this line's later work is ordered behind that line's records up to here
@@ -84,7 +94,7 @@ class Timelines {
   enum class Timing : std::uint8_t { kAtTheFree, kLate };
   bool make_record(Timeline& line, StreamRef on, Timing timing, int& error);
   bool make_late_record(Timeline& line);
-  Need need_of_other(Line requester, bool may_wait, Line owner, std::uint64_t record) const;
+  Need need_of_other(const Request& request, Line owner, std::uint64_t record) const;
   EventId take_event();
   void spare(EventId event);
   Record* make_room(Timeline& line, std::uint64_t number);
@@ -103,6 +113,7 @@ class Timelines {
   std::vector<EventId> spare_events_;
   unsigned streams_alive_ = 0;
   unsigned patience_ms_ = 0;
+  std::uint64_t round_ = 1;
 };
 
 }  // namespace gpupool

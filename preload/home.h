@@ -64,6 +64,10 @@ class Home {
   /// Access alone, as cuMemPoolSetAccess asks for it.
   CUresult add_access(CUdevice peer);
 
+  /// The record of the calling thread's last plain free on this tape, 0 for none (Request::own_free).
+  std::uint64_t own_free() const { return last_free_.home == this ? last_free_.record : 0; }
+  void freed_by_this_thread(std::uint64_t record) { last_free_ = {this, record}; }
+
   /// Sizes of all requests that the tape served.
   SizeHistogram& sizes() { return sizes_; }
   const SizeHistogram& sizes() const { return sizes_; }
@@ -78,6 +82,13 @@ class Home {
   void stop_prefill();
 
  private:
+  // A thread that works on several cards in turn keeps the last one's only, and then waits for less.
+  struct LastFree {
+    const Home* home;
+    std::uint64_t record;
+  };
+  static inline __thread LastFree last_free_ = {nullptr, 0};
+
   void start_pool(const Captures& captures, std::uint64_t first_bytes);
   void start_prefill();
 

@@ -92,6 +92,7 @@ CUresult give_back(const Guard&, Home& home, CUdeviceptr address, Line line) {
   }
   const Freed freed = home.tape()->free(address, line);
   if (freed.result == FreeResult::kNotABlock) return CUDA_ERROR_INVALID_VALUE;
+  if (freed.record != 0) home.freed_by_this_thread(freed.record);
   if (MemoryPool* pool = process().pools.of_tag(freed.tag)) pool->give_back(freed.requested);
   // The block is free whatever became of its record; only an error that stays with the context is the program's to see.
   return driver_said(home, is_sticky(static_cast<CUresult>(freed.code)) ? freed.code : waited);

@@ -1,6 +1,6 @@
 // The driver API as the small programs here use it: any failure ends the program, which says where. The kernels come
 // from an image (kernels.cu), and each has run once before the program begins, because loading code may wait for the
-// device. One context, one thread.
+// device. One context.
 #pragma once
 
 #include <cuda.h>
@@ -45,6 +45,9 @@ class Gpu {
     MUST(cuCtxSynchronize());
     reset();
   }
+
+  /// For a further thread of the program, before its first call.
+  void use_here() { MUST(cuCtxSetCurrent(context_)); }
 
   CUstream make_stream() {
     CUstream stream = nullptr;

@@ -1,8 +1,12 @@
 // Work that is submitted after a free must not hold up the one who gets the memory: here it waits for a flag that only
 // the new owner's work sets, so a wait for it would never end. Natively each of these ends; so it must with the pool.
-//   no_hang IMAGE plain|ordered|ordered_new_stream    prints "no_hang: done", or "wrong" if the block's bytes are
-// ordered_new_stream: the new owner is a stream that has never allocated before.
+//   no_hang IMAGE plain|plain_threads|ordered|ordered_new_stream    prints "no_hang: done", or "wrong" if the block's
+//                                                                   bytes are
+// plain_threads: the work before the free waits for what another thread submits a moment later; natively that holds up
+// the thread that frees, and nothing else. ordered_new_stream: the new owner is a stream that has never allocated before.
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "tests/gpu/gpu.h"
 
@@ -15,7 +19,8 @@ constexpr std::uint64_t kBytes = std::uint64_t{8} << 20;
 int main(int count, char** words) {
   if (count != 3) return 2;
   gpu::Gpu gpu(words[1]);
-  const bool plain = std::strcmp(words[2], "plain") == 0;
+  const bool threads = std::strcmp(words[2], "plain_threads") == 0;
+  const bool plain = threads || std::strcmp(words[2], "plain") == 0;
   const bool seen_before = std::strcmp(words[2], "ordered") == 0;
   const CUstream first = gpu.make_stream();
   const CUstream second = gpu.make_stream();
@@ -34,12 +39,24 @@ int main(int count, char** words) {
   const CUdeviceptr before = allocate(kBytes, first);
   allocate(4096, first);
   gpu.fill(before, kBytes, 1, first);
+  std::thread other;
+  if (threads) {
+    gpu.wait_flag(first);
+    other = std::thread([&] {
+      gpu.use_here();
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
+      gpu.set_flag(gpu.make_stream());
+    });
+  }
   release(before, first);
-  gpu.wait_flag(first);
+  if (!threads) gpu.wait_flag(first);
   const CUdeviceptr after = allocate(kBytes, second);
   gpu.fill(after, kBytes, 2, second);
   gpu.check(after, kBytes, 2, second);
-  gpu.set_flag(second);
+  if (threads)
+    other.join();
+  else
+    gpu.set_flag(second);
   MUST(cuCtxSynchronize());
   std::printf("no_hang: %s\n", gpu.wrong() == 0 ? "done" : "wrong");
   return 0;

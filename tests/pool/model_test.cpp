@@ -1,7 +1,7 @@
 // The whole tape against a naive reference, by random operations on several streams with captures, destroyed streams
 // and a card that fills up. Checked after every step: no two blocks overlap; a block's bytes are mapped; whoever gets
 // bytes is ordered behind all work that could touch them; nobody is made to wait for work submitted after the free it
-// stands behind; every structure is valid. A failing run prints its seed.
+// stands behind, nor for the plain free of another thread; every structure is valid. A failing run prints its seed.
 #include <algorithm>
 #include <map>
 #include <random>
@@ -22,17 +22,23 @@ void join(Point& into, const Point& other) {
   for (std::size_t i = 0; i < other.size(); ++i) into[i] = std::max(into[i], other[i]);
 }
 
-struct Freed {
+struct FreedBytes {
   std::uint64_t begin;
   std::uint64_t end;
   Point behind;     // all work that may still touch the bytes
-  Point may_delay;  // what its next owner may be made to wait for
+  Point may_delay;  // what its next owner, a stream, may be made to wait for
+};
+
+constexpr unsigned kThreads = 3;
+struct Thread {
+  std::uint64_t own_free = 0;
+  Point waited;  // what its last plain free stands behind
 };
 
 class Model {
  public:
   Model(unsigned seed, unsigned streams, const TapeOptions& options, const MemoryBacking::Options& card)
-      : random_(seed), backing_(card), tape_(options, backing_, fence_) {
+      : random_(seed), backing_(card), fence_({.looks_until_done = 9}), tape_(options, backing_, fence_) {
     for (StreamRef s = 1; s <= streams; ++s) streams_.push_back(s * 16);
   }
 
@@ -115,6 +121,8 @@ class Model {
     request.bytes = random_size();
     request.line = plain ? kContextLine : tape_.line_of(line, false);
     request.may_wait = pick(8) != 0;
+    Thread& thread = threads_[pick(kThreads)];
+    request.own_free = thread.own_free;
     // Another stream, to see what a plain request's wait reaches.
     StreamRef witness = plain ? StreamRef{1} << 40 : line;
     Point before = fence_.point_of(witness);
@@ -133,21 +141,20 @@ class Model {
     REQUIRE((next == blocks_.begin() || std::prev(next)->second <= begin));
 
     Point allowed = before;
-    join(allowed, plain_frees_);
+    if (!plain) join(allowed, thread.waited);
     for (auto it = freed_.begin(); it != freed_.end();) {
       if (it->end <= begin || it->begin >= end) {
         ++it;
         continue;
       }
       if (plain) {
-        for (StreamRef s : streams_) REQUIRE(fence_.safe_after(s, it->behind));
-        REQUIRE(fence_.safe_after(witness, it->behind));
+        REQUIRE(fence_.is_complete(it->behind));
       } else {
         REQUIRE(fence_.safe_after(line, it->behind));
       }
-      join(allowed, it->may_delay);
-      Freed left{it->begin, begin, it->behind, it->may_delay};
-      Freed right{end, it->end, it->behind, it->may_delay};
+      if (!plain) join(allowed, it->may_delay);
+      FreedBytes left{it->begin, begin, it->behind, it->may_delay};
+      FreedBytes right{end, it->end, it->behind, it->may_delay};
       it = freed_.erase(it);
       if (left.begin < left.end) it = std::next(freed_.insert(it, left));
       if (right.begin < right.end) it = std::next(freed_.insert(it, right));
@@ -167,10 +174,15 @@ class Model {
     bool plain = pick(3) == 0;
     StreamRef line = plain ? kWholeContext : stream();
     Point behind = fence_.point_of(line);
-    if (plain) plain_frees_ = behind;
-    Freed freed{it->first, it->second, behind, behind};
+    FreedBytes freed{it->first, it->second, behind, plain ? Point{} : behind};
     REQUIRE(tape_.free(it->first + 256, kContextLine).result == FreeResult::kNotABlock);
-    REQUIRE(tape_.free(it->first, plain ? kContextLine : tape_.line_of(line, false)).result == FreeResult::kFreed);
+    const Freed answer = tape_.free(it->first, plain ? kContextLine : tape_.line_of(line, false));
+    REQUIRE(answer.result == FreeResult::kFreed);
+    if (plain) {
+      Thread& thread = threads_[pick(kThreads)];
+      thread.own_free = answer.record;
+      thread.waited = behind;  // natively
+    }
     REQUIRE(tape_.free(it->first, kContextLine).result == FreeResult::kNotABlock);
     freed_.push_back(freed);
     blocks_.erase(it);
@@ -201,8 +213,8 @@ class Model {
   Tape tape_;
   std::vector<StreamRef> streams_;
   std::map<std::uint64_t, std::uint64_t> blocks_;
-  std::vector<Freed> freed_;
-  Point plain_frees_;
+  std::vector<FreedBytes> freed_;
+  Thread threads_[kThreads];
   bool capturing_ = false;
 };
 

@@ -38,7 +38,7 @@ def race(bench, result, image):
 def no_hang(bench, result, image):
     program = bench.compile("no_hang", "no_hang.cpp", bench.cuda_library("libcuda.so", "libcuda.so.1"))
     rows = result.table("Work after the free waits for the next owner's work", ["kind", "driver", "gpupool"])
-    for kind in ("plain", "ordered", "ordered_new_stream"):
+    for kind in ("plain", "plain_threads", "ordered", "ordered_new_stream"):
         ends = {}
         for mode in (b.PLAIN, b.POOL):
             outcome = bench.run(mode, [program, image, kind], {"GPUPOOL_POOL_SIZE": "1GiB"}, timeout=20)
