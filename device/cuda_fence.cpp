@@ -50,7 +50,7 @@ RecordResult CudaFence::record(StreamRef line, EventId event) {
 }
 
 bool CudaFence::wait(StreamRef line, EventId event) {
-#ifdef GPUPOOL_TEST_NO_FENCES  // tests/gpu compiles this file once more, to show what reuse without waits does
+#ifdef GPUPOOL_TEST_NO_FENCES  // tests/gpu compiles this file once more, to show what reuse without fences does
   return true;
 #endif
   const CUresult result = line == kWholeContext ? wait_whole_context(event) : wait_stream(stream_of(line), event);
@@ -59,6 +59,9 @@ bool CudaFence::wait(StreamRef line, EventId event) {
 }
 
 Progress CudaFence::query(EventId event) {
+#ifdef GPUPOOL_TEST_NO_FENCES
+  return Progress::kDone;
+#endif
   if (captures_.any_open()) return Progress::kUnknown;
   const CUresult result = for_each_recorded(event, [this](CUevent recorded) { return api_.cuEventQuery(recorded); });
   if (result == CUDA_SUCCESS) return Progress::kDone;

@@ -25,7 +25,8 @@ class MemoryFence final : public Fence {
   struct Options {
     bool context_events = true;   // false: an old driver; a record of the whole context completes everything instead
     bool host_wait_helps = true;  // wait_on_host() completes the work as a GPU would in time; false: it times out
-    std::uint32_t looks_until_done = 0;  // a GPU works on while it is asked: so many looks at pending work; 0: it does not
+    std::uint32_t looks_until_done =
+        0;  // a GPU works on while it is asked: so many looks at pending work; 0: it does not
     std::uint32_t max_events = ~std::uint32_t{0};
   };
   /// What it can be told to refuse, and counts.

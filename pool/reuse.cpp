@@ -50,9 +50,8 @@ bool Reuse::make_ready(const BestFit::Hole& hole, Range part, const Request& req
 Granules Reuse::blocked_until(const BestFit::Hole& hole, Range part, const Request& request, Effort effort) {
   Granules end = 0;
   space_.visit_history(hole, part, [&](const Fragment& fragment) {
-    bool blocked =
-        timelines_.need(request, fragment.line, fragment.record) == Need::kCompletion &&
-        !known_complete(fragment, effort);
+    bool blocked = timelines_.need(request, fragment.line, fragment.record) == Need::kCompletion &&
+                   !known_complete(fragment, effort);
     if (blocked) end = fragment.range.end;
     return !blocked;
   });

@@ -28,9 +28,7 @@ class Reuse {
     const History history = hole.history;
     if (history.clean()) return true;
     // Nearly always: freed by the requester itself.
-    if (history.whole() &&
-        timelines_.need(request, history.line(), history.record()) == Need::kNothing)
-      return true;
+    if (history.whole() && timelines_.need(request, history.line(), history.record()) == Need::kNothing) return true;
     return make_ready(hole, part, request, effort);
   }
 

@@ -7,7 +7,7 @@ namespace gpupool {
 
 /// How freed memory may be used again (pool.reuse).
 enum class ReusePolicy : std::uint8_t {
-  kFence,      // record at the free, wait on the device at the reuse
+  kFence,      // record at the free; at the reuse a stream waits on the device, a plain request looks for what is done
   kSync,       // as kFence; beside that the caller waits on the host before each plain free, where it can
   kQuiescent,  // only memory whose record is known complete
 };
@@ -38,8 +38,8 @@ struct Request {
   Line line = kContextLine;  // stream-ordered on that line, or plain
   std::uint16_t tag = 0;     // the program's memory pool, for its own accounting
   bool may_wait = true;  // false: no wait may be inserted into the stream (reuse of internal dependencies switched off)
-  std::uint64_t own_free = 0;  // Freed::record of the calling thread's last plain free; natively the thread has waited on
-                               // the host for that one and all before it, so it may wait for them now
+  std::uint64_t own_free = 0;  // Freed::record of the calling thread's last plain free; natively the thread has waited
+                               // on the host for that one and all before it, so it may wait for them now
 };
 
 enum class Verdict : std::uint8_t { kServed, kCapacity, kFragmentation, kDriverError };

@@ -1,9 +1,9 @@
 // Timelines: when freed memory may be used again. One line per stream that used the tape, and line 0 for the whole
 // context (plain requests and frees). Every free is covered by a numbered record of its line; this class knows which
 // records exist, which are complete and who has already waited for which, and answers what a new owner must do before
-// it touches a fragment. Three facts are kept apart: "recorded", "a stream has waited" and "the whole context has
-// waited" (only the last cleans for everybody). Owned by the tape, under its lock. See docs/decisions/ for why records
-// are made at the free.
+// it touches a fragment. Three facts are kept apart: "recorded", "a stream has waited" (which cleans for that stream
+// alone) and "complete" (which cleans for everybody). Owned by the tape, under its lock. See docs/decisions/ for why
+// records are made at the free.
 //
 // Note LATE: a record made after the free also covers work submitted in between. Waiting for it could wait for work
 // that itself waits for the new owner, so a late record is only ever looked at (is it complete?), not waited for on the
@@ -85,8 +85,8 @@ class Timelines {
     std::uint64_t complete = 0;  // all records up to this one are known complete
     std::uint64_t pending = 0;   // in `round`, this record and all later ones are known pending
     std::uint64_t round = 0;
-    std::uint64_t stuck = 0;  // this record did not complete while somebody waited; 0: none
-    std::vector<Record> ring;    // record n lies at n modulo the ring's size (a power of two)
+    std::uint64_t stuck = 0;   // this record did not complete while somebody waited; 0: none
+    std::vector<Record> ring;  // record n lies at n modulo the ring's size (a power of two)
     std::vector<std::uint64_t>
         waited;  // by line: this line's later work is ordered behind that line's records up to here
   };

@@ -17,7 +17,8 @@ bool serveable(const Guard& guard, const CUdeviceptr* out, std::uint64_t bytes) 
 template <class Ask>
 CUresult plain(const Guard& guard, HookRow row, std::uint64_t bytes, CUdeviceptr* out, Ask ask) {
   Home* home = process().registry.here(guard, bytes);
-  return home ? serve(guard, *home, {.bytes = bytes, .own_free = home->own_free()}, row, out, ask) : pass_through(guard, row, bytes, out, ask);
+  return home ? serve(guard, *home, {.bytes = bytes, .own_free = home->own_free()}, row, out, ask)
+              : pass_through(guard, row, bytes, out, ask);
 }
 
 // Bytes of a pitched request, 0 where the driver shall say what is wrong with it.

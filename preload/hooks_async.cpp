@@ -27,7 +27,8 @@ template <class Ask>
 CUresult from_pool(const Guard& guard, Home& home, Line line, MemoryPool& pool, HookRow row, std::uint64_t bytes,
                    CUdeviceptr* out, Ask ask) {
   if (!pool.take(bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
-  const Request request{.bytes = bytes, .line = line, .tag = pool.tag(), .may_wait = pool.may_wait(), .own_free = home.own_free()};
+  const Request request{
+      .bytes = bytes, .line = line, .tag = pool.tag(), .may_wait = pool.may_wait(), .own_free = home.own_free()};
   const CUresult result = serve(guard, home, request, row, out, ask);
   // What the driver served in the tape's place counts in the driver's pool, not in ours.
   if (result == CUDA_SUCCESS && home.contains(*out))

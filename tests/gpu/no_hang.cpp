@@ -3,7 +3,8 @@
 //   no_hang IMAGE plain|plain_threads|ordered|ordered_new_stream    prints "no_hang: done", or "wrong" if the block's
 //                                                                   bytes are
 // plain_threads: the work before the free waits for what another thread submits a moment later; natively that holds up
-// the thread that frees, and nothing else. ordered_new_stream: the new owner is a stream that has never allocated before.
+// the thread that frees, and nothing else. ordered_new_stream: the new owner is a stream that has never allocated
+// before.
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -42,10 +43,10 @@ int main(int count, char** words) {
   std::thread other;
   if (threads) {
     gpu.wait_flag(first);
-    other = std::thread([&] {
+    other = std::thread([&gpu, third = gpu.make_stream()] {
       gpu.use_here();
       std::this_thread::sleep_for(std::chrono::milliseconds(500));
-      gpu.set_flag(gpu.make_stream());
+      gpu.set_flag(third);
     });
   }
   release(before, first);
