@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
-#include <thread>
 
 #include "pool/growth.h"
 
@@ -14,9 +13,8 @@ namespace {
 constexpr unsigned kEqualFits = 8;
 constexpr unsigned kLargerFits = 8;
 
-// Waiting with the lock released: how long the processor is kept, and how long it then sleeps between two looks.
-constexpr std::uint64_t kSpin_ns = 50'000;
-constexpr std::chrono::microseconds kNap{50};
+// Waiting with the lock released.
+constexpr std::chrono::microseconds kNap{20};  // between two looks
 constexpr unsigned kForEver_ms = ~0u;
 constexpr unsigned kBeforeGrowth_ms = 100;  // in which a GPU that works along catches up with the threads
 
@@ -192,12 +190,7 @@ bool Tape::wait_unlocked(std::unique_lock<std::mutex>& lock, std::uint64_t recor
       parts_->timelines.waited_in_vain(kContextLine, record);
       return false;
     }
-    lock.unlock();
-    if (waited < kSpin_ns)
-      std::this_thread::yield();
-    else
-      std::this_thread::sleep_for(kNap);
-    lock.lock();
+    nap_.wait_for(lock, kNap);
     if (!parts_) return false;
   }
 }

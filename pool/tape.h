@@ -4,6 +4,7 @@
 // the one lock, except where it says otherwise.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -93,6 +94,7 @@ class Tape {
   void note_holes();
 
   mutable std::mutex mutex_;
+  std::condition_variable nap_;  // never notified: waiting on it releases the lock for a moment
   TapeOptions options_;
   Backing& backing_;
   Fence& fence_;
