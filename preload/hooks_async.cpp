@@ -14,6 +14,11 @@ bool serveable(const Guard& guard, const CUdeviceptr* out, std::uint64_t bytes) 
   return !guard.nested() && out && bytes != 0 && bytes <= kLargestRequest;
 }
 
+// Streams of a tape have small numbers there.
+std::uint64_t name_for_trace(CUstream stream) {
+  return reinterpret_cast<std::uintptr_t>(stream) | std::uint64_t{1} << 63;
+}
+
 // Stream-ordered memory is the device's, not a context's: it lies on the primary context's tape where there is one, and
 // so outlives the context whose stream asked for it.
 StreamSpot ordered_spot(const Guard& guard, CUstream stream, std::uint64_t bytes) {
@@ -46,7 +51,7 @@ CUresult alloc(HookRow row, Flavour flavour, CUdeviceptr* out, std::size_t bytes
   if (captures_stream(stream)) return watched(guard, row, bytes, ask);
   const StreamSpot spot = ordered_spot(guard, stream, bytes);
   MemoryPool* pool = spot.home ? current_pool(guard, spot.home->device()) : nullptr;
-  if (!pool) return pass_through(guard, row, bytes, out, ask);
+  if (!pool) return pass_through(guard, row, bytes, out, ask, name_for_trace(stream));
   return from_pool(guard, *spot.home, spot.line, *pool, row, bytes, out, ask);
 }
 
@@ -59,24 +64,24 @@ CUresult alloc_from(HookRow row, Flavour flavour, CUdeviceptr* out, std::size_t 
   if (captures_stream(stream)) return watched(guard, row, bytes, ask);
   MemoryPool* pool = known_pool(guard, handle);
   const StreamSpot spot = pool ? ordered_spot(guard, stream, bytes) : StreamSpot{};
-  if (!spot.home) return pass_through(guard, row, bytes, out, ask);
+  if (!spot.home) return pass_through(guard, row, bytes, out, ask, name_for_trace(stream));
   if (spot.home->device() == pool->device())
     return from_pool(guard, *spot.home, spot.line, *pool, row, bytes, out, ask);
   // A pool's memory lies on the pool's device, whatever device the stream belongs to.
   Home* home = process().registry.of_primary(pool->device());
-  if (!home) return pass_through(guard, row, bytes, out, ask);
+  if (!home) return pass_through(guard, row, bytes, out, ask, name_for_trace(stream));
   return from_pool(guard, *home, line_on(guard, *home, stream), *pool, row, bytes, out, ask);
 }
 
 template <class Ask>
-CUresult free(Flavour flavour, CUdeviceptr address, CUstream given, Ask ask) {
+CUresult free(HookRow row, Flavour flavour, CUdeviceptr address, CUstream given, Ask ask) {
   const Guard guard;
   if (guard.nested()) return ask();
   Home* home = process().registry.at(address);
-  if (!home) return pass_free(guard, address, ask);
+  if (!home) return pass_free(guard, row, address, ask);
   const CUstream stream = named(given, flavour);
   if (captures_stream(stream)) return ask();  // not memory of the graph: the driver refuses
-  return give_back(guard, *home, address, line_on(guard, *home, stream));
+  return give_back(guard, *home, row, address, line_on(guard, *home, stream));
 }
 
 }  // namespace
@@ -102,11 +107,13 @@ CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr* out, std::size_t bytes, CUmem
 }
 
 CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
-  return free(Flavour::kLegacy, address, stream, [&] { return real::cuMemFreeAsync(address, stream); });
+  return free(kRow_cuMemFreeAsync, Flavour::kLegacy, address, stream,
+              [&] { return real::cuMemFreeAsync(address, stream); });
 }
 
 CUresult cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream) {
-  return free(Flavour::kPerThread, address, stream, [&] { return real::cuMemFreeAsync_ptsz(address, stream); });
+  return free(kRow_cuMemFreeAsync_ptsz, Flavour::kPerThread, address, stream,
+              [&] { return real::cuMemFreeAsync_ptsz(address, stream); });
 }
 
 }  // namespace gpupool::hook

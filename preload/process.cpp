@@ -25,6 +25,7 @@ std::int64_t monotonic_ns() {
 // If there is no memory the child keeps the parent's tables: it cannot use CUDA in a process that had begun to anyway.
 void in_child() {
   log::forget_sink();
+  process().trace.disown();
   epoch.fetch_add(1, std::memory_order_acq_rel);
   if (Process* fresh = new (std::nothrow) Process(*the_setup)) the_process.store(fresh, std::memory_order_release);
 }
@@ -59,7 +60,8 @@ Process::Process(const Setup& setup)
     : pid(getpid()),
       started_ns(monotonic_ns()),
       registry(setup.api, captures),
-      curve(static_cast<std::uint64_t>(setup.options.stats.interval.count())) {}
+      curve(static_cast<std::uint64_t>(setup.options.stats.interval.count())),
+      trace(setup.options.trace.path, registry) {}
 
 bool has_process() { return the_process.load(std::memory_order_acquire) != nullptr; }
 const Setup& setup() { return *the_setup; }

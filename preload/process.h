@@ -20,6 +20,7 @@
 #include "preload/lookup.h"
 #include "preload/memory_pools.h"
 #include "preload/passthrough.h"
+#include "preload/recorder.h"
 #include "preload/registry.h"
 
 namespace gpupool {
@@ -43,6 +44,7 @@ struct Process {
   PassThrough direct;
   Calls calls;
   Curve curve;
+  Recorder trace;
 };
 
 /// False before core_start has succeeded, and where the process gets no pool.

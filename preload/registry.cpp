@@ -7,6 +7,7 @@
 
 #include "device/captures.h"
 #include "device/context.h"
+#include "preload/process.h"
 #include "preload/thread_streams.h"
 
 namespace gpupool {
@@ -103,6 +104,7 @@ void Registry::wait_for(const Home& home) const {
 
 void Registry::retire(Home& home) {
   home.retire();
+  process().trace.retired(home);
   forget_context(home.context());
 }
 

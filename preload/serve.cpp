@@ -43,6 +43,7 @@ bool make_room(const Guard&, std::uint64_t bytes) {
   });
   // Pieces may be larger than what is wanted, and are kept then.
   if (given == 0 || free + given < bytes) each_pool([&](Tape& tape) { given += tape.trim(0); });
+  process().registry.each([](const Home& home) { process().trace.changed(home); });
   return given != 0;
 }
 
@@ -84,12 +85,13 @@ void report_out_of_memory(const Guard&, const Home& home, const Request& request
   }
 }
 
-CUresult give_back(const Guard&, Home& home, CUdeviceptr address, Line line) {
+CUresult give_back(const Guard&, Home& home, HookRow row, CUdeviceptr address, Line line) {
   CUresult waited = CUDA_SUCCESS;
   if (line == kContextLine && home.tape()->options().reuse == ReusePolicy::kSync && !process().captures.any_open()) {
     const ContextGuard current(setup().api, home.context());
     waited = current.ok() ? setup().api.cuCtxSynchronize() : current.result();
   }
+  process().trace.freeing(row, home, address, line);
   const Freed freed = home.tape()->free(address, line);
   if (freed.result == FreeResult::kNotABlock) return CUDA_ERROR_INVALID_VALUE;
   if (freed.record != 0) home.freed_by_this_thread(freed.record);

@@ -31,14 +31,18 @@ CUresult watched(const Guard& guard, HookRow row, std::uint64_t bytes, Ask ask) 
   }
   if (result == CUDA_SUCCESS) process().calls.served(row, bytes);
   if (out_of_memory(result)) process().calls.refused(row);
+  process().trace.watched(row, bytes, result);
   return result;
 }
 
-/// The same for device memory with an address, whose size is kept until it is freed.
+/// The same for device memory with an address, whose size is kept until it is freed. `stream` is for the trace.
 template <class Ask>
-CUresult pass_through(const Guard& guard, HookRow row, std::uint64_t bytes, CUdeviceptr* out, Ask ask) {
+CUresult pass_through(const Guard& guard, HookRow row, std::uint64_t bytes, CUdeviceptr* out, Ask ask,
+                      std::uint64_t stream = kTraceNoStream) {
   const CUresult result = watched(guard, row, bytes, ask);
-  if (result == CUDA_SUCCESS && out) process().direct.add(*out, bytes);
+  if (result != CUDA_SUCCESS || !out) return result;
+  process().direct.add(*out, bytes);
+  process().trace.passed(row, bytes, *out, stream);
   return result;
 }
 
@@ -56,12 +60,15 @@ template <class Ask>
 CUresult serve(const Guard& guard, Home& home, const Request& request, HookRow row, CUdeviceptr* out, Ask ask) {
   if (home.lost()) return ask();
   const std::uint64_t direct_above = home.resolved().options.direct_above;
-  if (direct_above != 0 && request.bytes > direct_above) return pass_through(guard, row, request.bytes, out, ask);
+  const std::uint64_t stream = request.line == kContextLine ? kTraceNoStream : request.line;
+  if (direct_above != 0 && request.bytes > direct_above)
+    return pass_through(guard, row, request.bytes, out, ask, stream);
   if (process().curve.due()) sample(guard);
   const Grant grant = home.tape()->allocate(request);
   switch (grant.verdict) {
     case Verdict::kServed:
       home.sizes().add(request.bytes);
+      process().trace.served(row, home, request, grant.address);
       *out = grant.address;
       return CUDA_SUCCESS;
     case Verdict::kDriverError:
@@ -70,9 +77,10 @@ CUresult serve(const Guard& guard, Home& home, const Request& request, HookRow r
       break;
     case Verdict::kCapacity:
     case Verdict::kFragmentation:
+      process().trace.pool_full(row, home, request, grant.verdict);
       break;
   }
-  const CUresult result = pass_through(guard, row, request.bytes, out, ask);
+  const CUresult result = pass_through(guard, row, request.bytes, out, ask, stream);
   if (out_of_memory(result) && grant.verdict != Verdict::kDriverError) {
     report_out_of_memory(guard, home, request, grant.verdict);
   }
@@ -80,11 +88,12 @@ CUresult serve(const Guard& guard, Home& home, const Request& request, HookRow r
 }
 
 /// Gives a block of the tape back.
-CUresult give_back(const Guard& guard, Home& home, CUdeviceptr address, Line line);
+CUresult give_back(const Guard& guard, Home& home, HookRow row, CUdeviceptr address, Line line);
 
 /// Frees what is not on a tape.
 template <class Ask>
-CUresult pass_free(const Guard&, CUdeviceptr address, Ask ask) {
+CUresult pass_free(const Guard&, HookRow row, CUdeviceptr address, Ask ask) {
+  process().trace.passing_free(row, address);
   const CUresult result = ask();
   if (result == CUDA_SUCCESS && !process().direct.empty()) process().direct.remove(address);
   return result;

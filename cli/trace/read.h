@@ -3,6 +3,7 @@
 // size.
 #pragma once
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/trace/source.h"
@@ -10,10 +11,15 @@
 
 namespace gpupool::cli {
 
-/// The pool with the most events, where a file holds several; a note says so.
+/// The device with the most events, where a file holds several; a note says so.
 Trace read_trace(const std::string& path);
-/// One for each pool.
+/// One for each device.
 std::vector<Trace> read_traces(const std::string& path);
+/// The same from bytes in memory; `name` is what faults and traces call them.
+std::vector<Trace> read_traces_from_bytes(std::string_view bytes, const std::string& name);
+
+/// What trace.path recorded.
+std::vector<Trace> read_recorded(Source& source);
 
 /// `a,<block>,<bytes>[,<stream>]` and `f,<block>[,<stream>]`; `#` begins a comment. Without a stream: cudaMalloc and
 /// cudaFree.

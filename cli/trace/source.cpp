@@ -2,6 +2,7 @@
 #include "cli/trace/source.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -34,10 +35,29 @@ Source::Source(const std::string& path) : path_(path) {
     close(file);
     refuse(path, "is a folder");
   }
+  start(file);
+}
+
+Source::Source(std::string_view bytes, const std::string& name) : path_(name) {
+  const int file = memfd_create("trace", MFD_CLOEXEC);
+  if (file < 0) refuse(name, error_text(errno));
+  while (!bytes.empty()) {
+    const ssize_t written = write(file, bytes.data(), bytes.size());
+    if (written <= 0) {
+      close(file);
+      refuse(name, "not enough memory on this host");
+    }
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  lseek(file, 0, SEEK_SET);
+  start(file);
+}
+
+void Source::start(int file) {
   file_.reset(gzdopen(file, "rb"));
   if (!file_) {
     close(file);
-    refuse(path, "not enough memory on this host");
+    refuse(path_, "not enough memory on this host");
   }
   buffer_.resize(kPiece);
 }
@@ -62,6 +82,7 @@ bool Source::fill() {
 }
 
 std::string_view Source::peek(std::size_t bytes) {
+  if (bytes > buffer_.size()) buffer_.resize(bytes);
   while (end_ - begin_ < bytes && fill()) {
   }
   return rest().substr(0, bytes);

@@ -12,6 +12,8 @@ namespace gpupool::cli {
 class Source {
  public:
   explicit Source(const std::string& path);
+  /// Bytes in memory, copied; `name` stands for the path.
+  Source(std::string_view bytes, const std::string& name);
   ~Source();
   Source(const Source&) = delete;
   Source& operator=(const Source&) = delete;
@@ -38,6 +40,7 @@ class Source {
   static constexpr std::size_t kPiece = std::size_t{1} << 18;
   static constexpr std::size_t kLongestLine = std::size_t{1} << 14;
 
+  void start(int file);
   bool fill();
   std::string_view rest() const { return std::string_view{buffer_.data() + begin_, end_ - begin_}; }
   void take(std::size_t bytes) { begin_ += bytes, offset_ += bytes; }

@@ -68,7 +68,6 @@ struct Origin {
   std::uint64_t card_bytes = 0;
   std::uint64_t limit = 0;         // most that the pool might hold
   std::uint64_t handle = 0;        // pool.handle, 0: chosen by the pool
-  std::uint64_t base_address = 0;  // of the tape
   std::int64_t began_unix_ns = 0;  // the time of day of time 0
 };
 

@@ -1,0 +1,122 @@
+// See trace_writer.h.
+#include "preload/trace_writer.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "config/text.h"
+#include "preload/log.h"
+
+namespace gpupool {
+namespace {
+
+constexpr std::uint64_t kMillisecond = 1'000'000;
+
+std::span<const unsigned char> bytes_of_text(const std::string& text) {
+  return {reinterpret_cast<const unsigned char*>(text.data()), text.size()};
+}
+
+// No signal of the program may be handled on a thread it does not know.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+}  // namespace
+
+TraceWriter::TraceWriter(std::string path, std::string text, PoolText pools)
+    : wanted_path_(std::move(path)), text_(std::move(text)), pools_(std::move(pools)), began_(now()) {
+  batch_.reserve(kBatch);
+  payload_.resize(kBatch * sizeof(TraceRecord));
+  const SignalsBlocked blocked;
+  thread_ = std::thread([this] { run(); });
+}
+
+TraceWriter::~TraceWriter() { finish(); }
+
+void TraceWriter::finish() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+void TraceWriter::run() try {
+  if (!file_.create(wanted_path_)) complain("cannot write the trace", errno);
+  append_text();
+  for (bool stop = false; !stop;) {
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      stop = wake_.wait_for(lock, std::chrono::milliseconds(kWakeMs), [this] { return stop_; });
+    }
+    while (drain()) write_batch();
+    if (!batch_.empty() && (stop || monotonic_clock_ns() - batch_began_ns_ > kFlushMs * kMillisecond)) write_batch();
+  }
+} catch (const std::bad_alloc&) {
+  return;  // no host memory: the ring fills, and the rest is dropped
+}
+
+/// True when a whole batch is together.
+bool TraceWriter::drain() {
+  TraceRecord record;
+  while (batch_.size() < kBatch) {
+    if (!ring_.pop(record)) return false;
+    if (batch_.empty()) batch_began_ns_ = monotonic_clock_ns();
+    batch_.push_back(record);
+  }
+  return true;
+}
+
+void TraceWriter::append_text() {
+  if (!text_.empty() && append(TraceBlockKind::kText, 0, began_, bytes_of_text(text_))) text_.clear();
+}
+
+void TraceWriter::write_batch() {
+  text_ += pools_(pools_told_);
+  append_text();
+  const std::size_t bytes = batch_.size() * sizeof(TraceRecord);
+  spread_records(batch_, payload_.data());
+  if (append(TraceBlockKind::kRecords, static_cast<std::uint32_t>(batch_.size()), now(), {payload_.data(), bytes}))
+    written_ += batch_.size();
+  else
+    lost_ += batch_.size();
+  batch_.clear();
+}
+
+bool TraceWriter::append(TraceBlockKind kind, std::uint32_t count, Moment moment,
+                         std::span<const unsigned char> payload) {
+  TraceBlockHead head;
+  head.kind = kind;
+  head.count = count;
+  head.dropped = dropped();
+  head.ticks = moment.ticks;
+  head.monotonic_ns = moment.ns;
+  if (file_.append(head, payload)) return true;
+  complain("the trace has gaps", errno);
+  return false;
+}
+
+void TraceWriter::complain(const char* doing, int error) {
+  if (std::exchange(complained_, true)) return;
+  log::warn(std::string(doing) + ": " + escaped(wanted_path_, wanted_path_.size()) + ": " + std::strerror(error));
+}
+
+}  // namespace gpupool
