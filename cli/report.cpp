@@ -3,20 +3,45 @@
 
 #include "cli/console.h"
 #include "cli/report/file.h"
+#include "cli/report/from_trace.h"
 #include "cli/report/render.h"
+#include "cli/trace/read.h"
+#include "config/text.h"
 
 namespace gpupool::cli {
+namespace {
+
+void add_traces(const std::string& file, std::vector<ProcessReport>& reports, std::vector<Timeline>& timelines) {
+  for (const Trace& trace : read_traces(file)) {
+    for (const std::string& line : trace.notes) note(line);
+    if (trace.requests == 0) throw Problem(Exit::input, escaped(file, file.size()) + ": holds no request");
+    TraceReport made = report_of(trace);
+    reports.push_back(std::move(made.report));
+    timelines.push_back(std::move(made.timeline));
+  }
+}
+
+}  // namespace
 
 Exit report_verb(const Arguments& arguments) {
   std::vector<ProcessReport> reports;
-  for (const std::string& file : arguments.operands) reports.push_back(read_report(file));
-  const std::vector<RankRow> rows = rank_rows(reports);
+  std::vector<Timeline> timelines;
+  for (const std::string& file : arguments.operands) {
+    if (!looks_like_report(file)) {
+      add_traces(file, reports, timelines);
+      continue;
+    }
+    reports.push_back(read_report(file));
+    timelines.push_back(timeline_of(reports.back()));
+  }
   if (arguments.has("--html")) {
-    write_new_file(arguments.value("--html"), report_page(reports));
-    if (!has_chart_library())
-      note("this gpupool was built without its chart library: the page has tables and no curve");
+    write_new_file(arguments.value("--html"), report_page(reports, timelines));
+    if (!has_chart_library()) {
+      note("the page has no curve: this gpupool was built without Dygraphs, the library that draws it");
+    }
     if (!arguments.has("--json")) return Exit::ok;
   }
+  const std::vector<RankRow> rows = rank_rows(reports);
   if (arguments.has("--json")) {
     print(ranks_json(rows).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   } else {

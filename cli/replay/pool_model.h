@@ -21,6 +21,8 @@ class PoolModel final : public Model {
   Bytes reserved() const override { return tape_.stats().reserved.current(); }
   DriverCalls driver_calls() const override;
 
+  /// Of a live block.
+  std::uint64_t address(std::uint32_t slot) const { return addresses_[slot]; }
   const Stats& stats() const { return tape_.stats(); }
   const char* validate() const { return tape_.validate(); }
 

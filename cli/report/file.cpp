@@ -176,6 +176,23 @@ PoolReport pool_of(const Members& members) {
 
 }  // namespace
 
+bool looks_like_report(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe without a writer is empty
+  if (file < 0) refuse(path, error_text(errno));
+  struct stat status {};
+  char start[256];
+  const ssize_t got = fstat(file, &status) == 0 && S_ISREG(status.st_mode) ? read(file, start, sizeof start) : 0;
+  const int error = errno;
+  close(file);
+  if (got < 0) refuse(path, error_text(error));
+  if (S_ISDIR(status.st_mode)) refuse(path, "is a folder");
+  if (!S_ISREG(status.st_mode)) refuse(path, "is no regular file");
+  if (got == 0) refuse(path, "is empty");
+  const std::string_view text{start, static_cast<std::size_t>(got)};
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first == std::string_view::npos || text[first] == '{' || text[first] == '[';
+}
+
 ProcessReport read_report(const std::string& path) {
   const std::string text = read_all(path);
   Json json;

@@ -75,6 +75,9 @@ struct ProcessReport {
   std::vector<CurveReport> curve;
 };
 
+/// Whether the file begins as a report does, and not as a trace.
+bool looks_like_report(const std::string& path);
+
 ProcessReport read_report(const std::string& path);
 
 }  // namespace gpupool::cli

@@ -97,15 +97,16 @@ Json sizes_json(const ProcessReport& report) {
 }
 
 std::string process_name(const ProcessReport& report) {
+  if (report.pid == 0) return report.executable;  // a trace that does not say what it was recorded from
   return "rank " + report.rank + " on " + report.host + ": process " + std::to_string(report.pid) + ", " +
          report.executable;
 }
 
-Json process_json(const ProcessReport& report) {
+Json process_json(const ProcessReport& report, const Timeline& timeline) {
   Json json{{"name", process_name(report)},
             {"sizes", sizes_json(report)},
             {"past", Json::array()},
-            {"timeline", timeline_json(timeline_of(report))}};
+            {"timeline", timeline_json(timeline)}};
   for (const PastReport& past : report.past)
     json["past"].push_back({{"api", past.api}, {"calls", past.calls}, {"bytes", past.bytes}});
   return json;
@@ -129,7 +130,7 @@ Json statistics_json() {
   return json;
 }
 
-Json page_data(const std::vector<ProcessReport>& reports) {
+Json page_data(const std::vector<ProcessReport>& reports, const std::vector<Timeline>& timelines) {
   const std::vector<RankRow> rows = rank_rows(reports);
   Json json = ranks_json(rows);
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -147,7 +148,7 @@ Json page_data(const std::vector<ProcessReport>& reports) {
   }
   json["statistics"] = statistics_json();
   json["processes"] = Json::array();
-  for (const ProcessReport& report : reports) json["processes"].push_back(process_json(report));
+  for (std::size_t i = 0; i < reports.size(); ++i) json["processes"].push_back(process_json(reports[i], timelines[i]));
   json["title"] =
       reports.size() == 1 ? "strategy " + reports.front().strategy : std::to_string(reports.size()) + " processes";
   return json;
@@ -170,8 +171,8 @@ std::string harmless(std::string_view text) {
 
 bool has_chart_library() { return !assets::library.empty(); }
 
-std::string report_page(const std::vector<ProcessReport>& reports) {
-  const std::string data = harmless(page_data(reports).dump(-1, ' ', false, Json::error_handler_t::replace));
+std::string report_page(const std::vector<ProcessReport>& reports, const std::vector<Timeline>& timelines) {
+  const std::string data = harmless(page_data(reports, timelines).dump(-1, ' ', false, Json::error_handler_t::replace));
   std::string page;
   std::string_view rest = assets::page;
   const auto until = [&](std::string_view mark) {

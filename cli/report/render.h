@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/report/summary.h"
+#include "cli/report/timeline.h"
 
 namespace gpupool::cli {
 
@@ -22,6 +23,7 @@ nlohmann::ordered_json ranks_json(const std::vector<RankRow>& rows);
 bool has_chart_library();
 
 /// A page that needs nothing but itself: no network, no other file.
-std::string report_page(const std::vector<ProcessReport>& reports);
+/// `timelines` are those of the reports, in their order.
+std::string report_page(const std::vector<ProcessReport>& reports, const std::vector<Timeline>& timelines);
 
 }  // namespace gpupool::cli

@@ -49,7 +49,8 @@ std::string pool_text(const PoolReport& pool) {
   text += row("hit_rate", percent(pool.hit_rate), "requests served by an existing hole");
   text += row("external_fragmentation", percent(pool.external_fragmentation_peak),
               "holes' bytes outside the largest hole, at the peak");
-  return text + "  next time: " + escaped(pool.advice, pool.advice.size()) + "\n";
+  if (!pool.advice.empty()) text += "  next time: " + escaped(pool.advice, pool.advice.size()) + "\n";
+  return text;
 }
 
 std::string cell(const Column& column, double value) {
@@ -76,10 +77,15 @@ std::string rank_of(const RankRow& row) {
 }
 
 std::string process_text(const ProcessReport& report) {
-  std::string text = coloured("process " + std::to_string(report.pid), Colour::strong, Stream::out) + "  " +
-                     escaped(report.executable, report.executable.size()) + "  rank " + escaped(report.rank) + " on " +
-                     escaped(report.host) + "  " + escaped(report.strategy) + "  " + std::to_string(report.wall_ms) +
-                     " ms\n";
+  std::string text;
+  if (report.pid == 0) {  // a trace that does not say what it was recorded from
+    text = coloured(escaped(report.executable, report.executable.size()), Colour::strong, Stream::out) + "  " +
+           escaped(report.strategy) + "\n";
+  } else {
+    text = coloured("process " + std::to_string(report.pid), Colour::strong, Stream::out) + "  " +
+           escaped(report.executable, report.executable.size()) + "  rank " + escaped(report.rank) + " on " +
+           escaped(report.host) + "  " + escaped(report.strategy) + "  " + std::to_string(report.wall_ms) + " ms\n";
+  }
   text += row("coverage", percent(report.coverage), "share of bytes that were pooled");
   if (report.passed_live_peak != 0)
     text += row("passed_live.peak", readable(report.passed_live_peak), "what the driver served, at its peak");

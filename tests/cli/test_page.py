@@ -151,6 +151,30 @@ class Page(unittest.TestCase):
         self.assertLess(len(rows), 20_000)
         self.assertIn([777_777_000, 4 * GIB, 3 * GIB], rows)
 
+    def test_map_of_a_trace(self):
+        file = self.folder / "trace.csv"
+        file.write_text("".join(f"a,{i},{1 << 20},0\n" for i in range(64)) + "".join(f"f,{i}\n" for i in range(64)))
+        self.page(file)
+        self.assertIn("64 blocks over 64 MiB of addresses", self.text("#map .keys"))
+        self.assertEqual(self.seen(), [0, 127])
+        # Over the first and the last quarter of the addresses, in the middle of the time: everything is live then.
+        canvas = self.driver.find_element(By.CSS_SELECTOR, "#map canvas")
+        ActionChains(self.driver).move_to_element_with_offset(canvas, 0, canvas.size["height"] // 4).perform()
+        self.assertRegex(self.text("#map .legend"), r"^1 MiB at \+(15|16) MiB, from 1[56] to (79|80)$")
+        alphas = self.driver.execute_script("""
+            const canvas = document.querySelector("#map canvas");
+            const {data, width, height} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+            const alpha = (x, y) => data[4 * (Math.floor(y * height) * width + Math.floor(x * width)) + 3];
+            return [alpha(0.5, 0.51), alpha(0.02, 0.05)]""")
+        self.assertEqual(alphas, [255, 0])  # live in the middle; at the top left not yet allocated
+        self.press("#map canvas", "+")
+        self.assertEqual(self.seen(), [31.75, 95.25])
+        self.assertIn("addresses +16 MiB to +48 MiB", self.text("#map .legend"))
+        self.press("#map canvas", "\ue013")  # arrow up
+        self.assertIn("addresses +22.4 MiB to +54.4 MiB", self.text("#map .legend"))
+        self.press("#map canvas", "0")
+        self.assertIn("addresses +0 bytes to +64 MiB", self.text("#map .legend"))
+
     def test_texts_of_a_report_stay_texts(self):
         made = report(0, 10)
         made["process"]["executable"] = "</script><script>document.title='planted'</script><b>"

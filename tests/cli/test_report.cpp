@@ -53,8 +53,35 @@ TEST_CASE("ranks in numbers: worst, spread, sum of each card") {
   CHECK_FALSE(all["pools"][2].contains("device"));  // a process that the driver served
 }
 
+TEST_CASE("a trace is a report, too: placed by a replay where it has no addresses") {
+  const Folder folder;
+  const std::string trace = folder.file("t.csv", "a,1,1048576,0\na,2,1000,0\nf,1\na,3,524288,0\n");
+  const json pool = json::parse(command({"report", trace, "--json"}).out)["pools"][0];
+  CHECK(pool["requests"] == 3);
+  CHECK(pool["frees"] == 1);
+  CHECK(pool["live.peak"] == 1048576 + 1024);
+  CHECK(pool["reserved.peak"] >= 1048576 + 1024);
+  CHECK(contains(command({"report", trace}).out, "t.csv  auto_growth (replay)\n"));
+  CHECK(contains(command({"report", folder.file("empty.csv", "# nothing\n")}).err, "holds no request"));
+}
+
+TEST_CASE("--html writes a new page, and replaces nothing") {
+  const Folder folder;
+  const std::string page = folder / "page.html";
+  CHECK(command({"report", sample(0), "--html", page}).status == 0);
+  const std::string text = read_text(page);
+  CHECK(text.starts_with("<!doctype html>"));
+  CHECK_FALSE(contains(text, "{{data}}"));
+  const Outcome again = command({"report", sample(1), "--html", page});
+  CHECK(again.status == 5);
+  CHECK(again.err == "gpupool: report: error: " + page + ": exists already and is not overwritten\n");
+  CHECK(read_text(page) == text);
+  CHECK(command({"report", sample(0), "--html", "/nonexistent/page.html"}).status == 5);
+}
+
 TEST_CASE("what is no report is named") {
-  CHECK(contains(fault(""), "r.json: parse error at line 1, column 1"));
+  CHECK(contains(fault(""), "r.json: is empty"));
+  CHECK(contains(fault("\n{"), "r.json: parse error at line 2"));
   CHECK(contains(fault("{\"gpupool_report\": 1, "), "parse error"));
   CHECK(contains(fault("[]"), "is no report of gpupool"));
   CHECK(contains(fault("{\"a\": 1}"), "is no report of gpupool"));
@@ -69,5 +96,5 @@ TEST_CASE("what is no report is named") {
   const Outcome missing = command({"report", "/nonexistent.json"});
   CHECK(missing.status == 3);
   CHECK(missing.err == "gpupool: report: error: /nonexistent.json: No such file or directory\n");
-  CHECK(contains(command({"report", "/"}).err, "/: Is a directory"));
+  CHECK(contains(command({"report", "/"}).err, "/: is a folder"));
 }

@@ -122,6 +122,11 @@ class Curve {
     }
   }
 
+  // Where time begins, from the left of the figure: the map begins there, too.
+  left() {
+    return this.graph ? this.graph.getArea().x : 0;
+  }
+
   resize() {
     if (this.graph) this.graph.resize();
   }

@@ -10,9 +10,9 @@ function mixed(from, to, share) {
 }
 
 class AddressMap {
-  constructor(figure, timeline, view) {
-    this.figure = figure;
+  constructor(figure, timeline, view, left) {
     this.canvas = figure.querySelector("canvas");
+    this.left = left;
     this.legend = figure.querySelector(".legend");
     this.blocks = timeline.blocks;
     this.unit = timeline.unit;
@@ -101,6 +101,9 @@ class AddressMap {
   }
 
   draw() {
+    this.canvas.style.marginLeft = `${this.left()}px`;
+    this.canvas.style.width = `calc(100% - ${this.left()}px)`;
+    this.legend.textContent = `addresses +${bytesText(Math.round(this.low))} to +${bytesText(Math.round(this.high))}`;
     const scale = window.devicePixelRatio || 1;
     const width = Math.max(1, Math.round(this.canvas.clientWidth * scale));
     const height = Math.max(1, Math.round(this.canvas.clientHeight * scale));

@@ -185,7 +185,7 @@ function show(process) {
   const timeline = unpacked(data.processes[process].timeline);
   const view = new View(timeline.time[0], timeline.time[timeline.time.length - 1]);
   drawn.push(new Curve(curve, timeline, view));
-  if (!map.hidden) drawn.push(new AddressMap(map, timeline, view));
+  if (!map.hidden) drawn.push(new AddressMap(map, timeline, view, () => drawn[0].left()));
   curve.querySelector(".plot").onkeydown = (event) => {
     if (view.key(event.key)) event.preventDefault();
   };

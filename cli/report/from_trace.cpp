@@ -1,0 +1,204 @@
+// See from_trace.h.
+#include "cli/report/from_trace.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <memory>
+
+#include "cli/replay/pool_model.h"
+#include "cli/replay/setup.h"
+#include "config/choices.h"
+#include "pool/granule.h"
+#include "pool/tape_options.h"
+
+namespace gpupool::cli {
+namespace {
+
+std::uint64_t rounded(std::uint64_t bytes) { return (bytes + kGranuleBytes - 1) / kGranuleBytes * kGranuleBytes; }
+
+// A value and its highest so far.
+void set(GaugeReport& gauge, std::uint64_t value) {
+  gauge.current = value;
+  gauge.peak = std::max(gauge.peak, value);
+}
+
+void copy(PoolReport& pool, const Stats& stats) {
+#define GAUGE(name, unit, sentence) pool.name = {stats.name.current(), stats.name.peak()};
+#define COUNTER(name, unit, sentence) pool.name = stats.name.get();
+#include "pool/stats.def"
+#undef GAUGE
+#undef COUNTER
+}
+
+double share_lost(std::uint64_t kept, std::uint64_t whole) {
+  return whole == 0 || kept >= whole ? 0 : 1 - double(kept) / double(whole);
+}
+
+// Walks the events once, in their order.
+class Walk {
+ public:
+  explicit Walk(const Trace& trace) : trace_(trace), held_(trace.slots) {
+    out_.timeline.unit = trace.timed ? TimeUnit::microseconds : TimeUnit::events;
+    pool_.limit = out_.timeline.limit = trace.origin.limit;
+    if (!trace.placed) {
+      const ResolvedPool resolved = resolve_for_replay(replay_setup("replay", {}));
+      model_ = std::make_unique<PoolModel>(tape_options_for(resolved), resolved.total, Placement::kChosen);
+      out_.timeline.note = "Placed by a replay with pool.strategy=auto_growth.";
+    }
+  }
+
+  TraceReport finish() {
+    for (std::size_t i = 0; i < trace_.events.size(); ++i) {
+      take_marks(i);
+      take(i, trace_.events[i]);
+    }
+    take_marks(trace_.events.size());
+    const std::uint64_t end = out_.timeline.time.empty() ? 1 : out_.timeline.time.back() + 1;
+    for (BlockSpan& block : held_) close(block, end);
+    tell_numbers();
+    shift_addresses();
+    return std::move(out_);
+  }
+
+ private:
+  std::uint64_t time_of(std::uint64_t index, std::uint64_t ns) const { return trace_.timed ? ns / 1000 : index; }
+
+  void take(std::size_t index, const Event& event) {
+    if (event.seen.served == Served::by_driver) return;
+    const std::uint64_t now = time_of(index, event.seen.time_ns);
+    BlockSpan& held = held_[event.slot];
+    if (event.bytes != 0) {
+      ++pool_.requests;
+      ++sizes_[std::bit_floor(event.bytes)];
+      if (model_ && !model_->allocate(event.slot, event.bytes, event.stream)) return;
+      held = {now, 0, model_ ? model_->address(event.slot) : event.seen.address, rounded(event.bytes)};
+      requested_.resize(std::max<std::size_t>(requested_.size(), event.slot + std::size_t{1}));
+      requested_[event.slot] = event.bytes;
+      set(pool_.live, pool_.live.current + held.bytes);
+      set(pool_.requested, pool_.requested.current + event.bytes);
+      if (event.seen.fenced) ++pool_.fences, mark(now, TimelineMarkKind::fences, 1);
+    } else if (held.bytes != 0) {
+      if (model_) model_->free(event.slot, event.stream);
+      ++pool_.frees;
+      pool_.live.current -= held.bytes;
+      pool_.requested.current -= requested_[event.slot];
+      close(held, now);
+    }
+    if (model_) take_replay(now);
+    point(now);
+  }
+
+  // What the pool of the replay did at this event.
+  void take_replay(std::uint64_t now) {
+    const Stats& stats = model_->stats();
+    const auto more = [&](TimelineMarkKind kind, std::uint64_t& seen, std::uint64_t total) {
+      if (total > seen) mark(now, kind, total - seen);
+      seen = total;
+    };
+    more(TimelineMarkKind::growth_steps, pool_.growth_steps, stats.growth_steps.get());
+    more(TimelineMarkKind::migrations, pool_.migrations, stats.migrations.get());
+    more(TimelineMarkKind::fences, pool_.fences, stats.fences.get());
+    more(TimelineMarkKind::oom, pool_.oom_capacity, stats.oom_capacity.get());
+    set(pool_.reserved, stats.reserved.current());
+  }
+
+  void take_marks(std::size_t index) {
+    for (; next_mark_ < trace_.marks.size() && trace_.marks[next_mark_].event <= index; ++next_mark_) {
+      const Mark& seen = trace_.marks[next_mark_];
+      const std::uint64_t now = time_of(index, seen.time_ns);
+      switch (seen.kind) {
+        case MarkKind::growth:
+          ++pool_.growth_steps, pool_.growth_bytes += seen.bytes;
+          mark(now, TimelineMarkKind::growth_steps, 1);
+          break;
+        case MarkKind::migration:
+          pool_.migrations += seen.count, pool_.migrated_bytes += seen.bytes;
+          mark(now, TimelineMarkKind::migrations, seen.count);
+          break;
+        case MarkKind::trim:
+          pool_.trims += seen.count, pool_.trimmed_bytes += seen.bytes;
+          break;
+        case MarkKind::out_of_memory:
+          ++pool_.oom_capacity;
+          mark(now, TimelineMarkKind::oom, 1);
+          break;
+        case MarkKind::pool_full:
+        case MarkKind::passed:
+          continue;
+        case MarkKind::retired:
+          break;
+      }
+      if (model_ || seen.kind == MarkKind::out_of_memory) continue;
+      set(pool_.reserved, seen.reserved);
+      point(now);
+    }
+  }
+
+  void mark(std::uint64_t now, TimelineMarkKind kind, std::uint64_t count) {
+    out_.timeline.marks.push_back({now, kind, count});
+  }
+
+  void point(std::uint64_t now) {
+    out_.timeline.time.push_back(now);
+    out_.timeline.reserved.push_back(std::max(pool_.reserved.current, pool_.live.current));
+    out_.timeline.live.push_back(pool_.live.current);
+  }
+
+  void close(BlockSpan& block, std::uint64_t now) {
+    if (block.bytes == 0) return;
+    block.end = std::max(now, block.begin + 1);
+    out_.timeline.blocks.push_back(block);
+    block = {};
+  }
+
+  void tell_numbers() {
+    const Origin& origin = trace_.origin;
+    ProcessReport& report = out_.report;
+    report.file = trace_.name;
+    report.executable = origin.executable.empty() ? trace_.name : origin.executable;
+    report.pid = origin.pid;
+    report.host = origin.host;
+    report.rank = origin.rank;
+    report.strategy = origin.strategy.empty() ? "auto_growth (replay)" : origin.strategy;
+    report.wall_ms = trace_.events.empty() ? 0 : trace_.events.back().seen.time_ns / 1'000'000;
+    report.coverage = 1;
+    if (model_) {
+      copy(pool_, model_->stats());
+    } else {
+      set(pool_.needed, pool_.reserved.peak);
+      pool_.hits = pool_.requests - std::min(pool_.requests, pool_.growth_steps);
+    }
+    pool_.device = origin.device;
+    pool_.card = origin.card.empty() ? "no card" : origin.card;
+    pool_.uuid = origin.uuid;
+    pool_.waste = share_lost(pool_.live.peak, pool_.needed.peak);
+    pool_.internal_waste = share_lost(pool_.requested.peak, pool_.live.peak);
+    pool_.hit_rate = pool_.requests ? double(pool_.hits) / double(pool_.requests) : 0;
+    for (const auto& [bytes, requests] : sizes_) pool_.sizes.push_back({bytes, requests});
+    report.pools.push_back(pool_);
+  }
+
+  // From the lowest one, which is what a picture begins with.
+  void shift_addresses() {
+    std::vector<BlockSpan>& blocks = out_.timeline.blocks;
+    if (blocks.empty()) return;
+    const std::uint64_t lowest = std::ranges::min_element(blocks, {}, &BlockSpan::address)->address;
+    for (BlockSpan& block : blocks) block.address -= lowest;
+  }
+
+  const Trace& trace_;
+  std::unique_ptr<PoolModel> model_;  // null: the trace tells addresses
+  std::vector<BlockSpan> held_;       // by slot; 0 bytes: nothing
+  std::vector<std::uint64_t> requested_;
+  std::map<std::uint64_t, std::uint64_t> sizes_;
+  std::size_t next_mark_ = 0;
+  PoolReport pool_;
+  TraceReport out_;
+};
+
+}  // namespace
+
+TraceReport report_of(const Trace& trace) { return Walk(trace).finish(); }
+
+}  // namespace gpupool::cli
