@@ -62,6 +62,7 @@ const std::vector<Switch>& unify_switches() {
       {"PyTorch", "PYTORCH_ALLOC_CONF", "backend:cudaMallocAsync", "PYTORCH_CUDA_ALLOC_CONF"},
       {"PyTorch before 2.9", "PYTORCH_CUDA_ALLOC_CONF", "backend:cudaMallocAsync", "PYTORCH_ALLOC_CONF"},
       {"JAX", "XLA_PYTHON_CLIENT_ALLOCATOR", "cuda_async", ""},
+      {"JAX", "XLA_PYTHON_CLIENT_PREALLOCATE", "false", ""},
       {"TensorFlow", "TF_GPU_ALLOCATOR", "cuda_malloc_async", ""},
       {"PaddlePaddle", "FLAGS_use_cuda_malloc_async_allocator", "1", ""},
   };

@@ -56,6 +56,7 @@ TEST_CASE("--unify sets what the user has not set, and says so") {
   CHECK(seen.at("PYTORCH_ALLOC_CONF") == "backend:cudaMallocAsync");
   CHECK(seen.at("PYTORCH_CUDA_ALLOC_CONF") == "backend:cudaMallocAsync");
   CHECK(seen.at("XLA_PYTHON_CLIENT_ALLOCATOR") == "cuda_async");
+  CHECK(seen.at("XLA_PYTHON_CLIENT_PREALLOCATE") == "false");  // else one request of 75 % of the card comes first
   CHECK(seen.at("TF_GPU_ALLOCATOR") == "cuda_malloc_async");
   CHECK(seen.at("FLAGS_use_cuda_malloc_async_allocator") == "1");
   CHECK(contains(all.err, "gpupool: set TF_GPU_ALLOCATOR=cuda_malloc_async (TensorFlow)\n"));

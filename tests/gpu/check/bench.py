@@ -179,6 +179,7 @@ class Bench:
             except (subprocess.TimeoutExpired, ProcessLookupError):
                 continue
         seconds = time.monotonic() - start
+        command = list(map(str, command))
         shown = " ".join(word if len(word) < 200 else word[:200] + "..." for word in command)
         self.log.write(f"$ {shown}\n# status {status}, {seconds:.1f} s\n{out[-4000:]}{err[-4000:]}\n")
         return Outcome(status, out, err, seconds, [])
