@@ -1,6 +1,8 @@
 // See card.h.
 #include "device/card.h"
 
+#include <cstddef>
+
 #include "device/context.h"
 
 namespace gpupool {

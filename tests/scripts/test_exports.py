@@ -47,11 +47,17 @@ class Exports(unittest.TestCase):
     def core(self, more="", flags=()):
         self.link("libgpupool_core.so", CORE + more, flags)
 
-    def gate(self):
-        return run(ROOT / "scripts" / "check-exports", "--folder", self.folder, "--hooks", self.folder / "hooks.def")
+    def command(self, text, flags=()):
+        source = self.folder / "gpupool.c"
+        source.write_text(text)
+        made = run("gcc", source, "-o", self.folder / "gpupool", *flags)
+        self.assertEqual(made.returncode, 0, made.stdout)
 
-    def assert_found(self, finding):
-        result = self.gate()
+    def gate(self, *options):
+        return run(ROOT / "scripts" / "check-exports", "--folder", self.folder, "--hooks", self.folder / "hooks.def", *options)
+
+    def assert_found(self, finding, *options):
+        result = self.gate(*options)
         self.assertEqual(result.returncode, 1, result.stdout)
         self.assertRegex(result.stdout, re.escape(finding))
 
@@ -110,6 +116,23 @@ class Exports(unittest.TestCase):
     def test_a_core_that_asks_for_private_symbols(self):
         self.core('extern void* _dl_planted(void) __asm__("__libc_early_init"); void* (*use)(void) = _dl_planted;')
         self.assert_found("libgpupool_core.so: asks for GLIBC_PRIVATE")
+
+    def test_a_folder_to_search(self):
+        self.core(flags=("-Wl,-rpath,/planted",))
+        self.assert_found("libgpupool_core.so: makes the loader search Library runpath: [/planted]")
+
+    def test_a_symbol_of_a_newer_c_library(self):
+        self.core("#include <threads.h>\nint (*use)(mtx_t*) = mtx_lock;")
+        self.assert_found("which is not in glibc 2.17", "--glibc", "2.17")
+        self.assertEqual(self.gate().returncode, 0)
+
+    def test_a_symbol_of_another_library(self):
+        self.core(flags=("-Wl,--no-as-needed", "-l:libgcc_s.so.1", "-Wl,-u,_Unwind_Resume"))
+        self.assert_found("libgpupool_core.so: asks for GCC_3.0", "--glibc", "2.17")
+
+    def test_a_command_is_held_to_the_same(self):
+        self.command("int main(void) { return 0; }", ("-Wl,--no-as-needed", "-lstdc++"))
+        self.assert_found("gpupool: needs libstdc++.so.6", "--command", self.folder / "gpupool")
 
 
 if __name__ == "__main__":
