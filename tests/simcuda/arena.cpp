@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "tests/simcuda/memory_file.h"
+
 namespace gpupool::sim {
 namespace {
 
@@ -18,7 +20,7 @@ constexpr uint64_t kAddressesPerCard = 16;      // fragmentation of addresses is
 void Arena::open(Card& card) {
   card_ = &card;
   const uint64_t size = (card.total() * kAddressesPerCard + kGranularity - 1) / kGranularity * kGranularity;
-  file_ = memfd_create("simcuda-arena", MFD_CLOEXEC);
+  file_ = memory_file("simcuda-arena");
   if (file_ < 0 || ftruncate(file_, static_cast<off_t>(size)) != 0) {
     std::perror("simcuda: memory of a card");
     std::abort();

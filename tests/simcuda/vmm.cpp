@@ -10,6 +10,7 @@
 #include <string>
 
 #include "tests/simcuda/call.h"
+#include "tests/simcuda/memory_file.h"
 
 namespace gpupool::sim {
 namespace {
@@ -48,7 +49,7 @@ CUresult address_free(CUdeviceptr start, size_t size) {
 }
 
 CUresult open_file(const char* name, uint64_t size, int& out) {
-  out = memfd_create(name, MFD_CLOEXEC);
+  out = memory_file(name);
   if (out < 0) return CUDA_ERROR_OUT_OF_MEMORY;
   return ftruncate(out, static_cast<off_t>(size)) == 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }

@@ -1,0 +1,93 @@
+"""What has to hold in every root: check_NAME(root) yields one sentence for each thing that is wrong.
+
+The programs of this folder are compiled for the root's C library, and lie in roots.PLACE.
+"""
+from roots import INSTALLED, PLACE
+
+FRONT = f"{INSTALLED}/lib/libgpupool.so"
+PROGRAM, SHELL, SETUID = f"{PLACE}/program", f"{PLACE}/shell", f"{PLACE}/id"
+SIMULATED, SMALL = f"{PLACE}/simulated", f"{PLACE}/small"  # folders of a libcuda.so.1 each
+RIGHT = (0, "program: right\n")
+ALONE = f"{PLACE}/alone/libgpupool.so"  # a front without a core beside it
+BROKEN = f"{PLACE}/broken/libgpupool.so"  # one beside a core that cannot be loaded
+
+COMMANDS = (("/bin/true",), ("/bin/bash", "-c", "echo $((6 * 7)); ls /nowhere; exit 3"), ("/bin/sh", "-c", "env | wc -l >/dev/null; kill -9 $$"),
+            ("/usr/bin/python3", "-c", "import sys, threading; t = threading.Thread(target=print, args=('thread',)); t.start(); t.join(); sys.exit(4)"),
+            (SHELL,), (SHELL, SHELL), (SHELL, PROGRAM), (PROGRAM,))
+
+
+def check_quiet(root):
+    """Programs without CUDA, and CUDA programs where there is no driver: nothing changes at all."""
+    ran = 0
+    for words in COMMANDS:
+        if not root.has(words[0]):
+            continue
+        ran += 1
+        plain, preloaded = root.run(*words), root.run(*words, LD_PRELOAD=FRONT)
+        if plain != preloaded:
+            yield f"{' '.join(words)}: {plain} became {preloaded}"
+        if words == (PROGRAM,) and plain != (0, "program: no driver\n", ""):
+            yield f"the program without a driver: {plain}"
+    if ran < 4:
+        yield f"only {ran} of the programs are there"
+
+
+def check_setuid(root):
+    """The loader gives a program of other rights no preload; its rights stay its own."""
+    for user in (1000, 0):
+        plain, preloaded = root.run(SETUID, user=user), root.run(SETUID, user=user, LD_PRELOAD=FRONT)
+        wanted = "1000 0 clean" if user else "0 0 preloaded"
+        if preloaded[:2] != (0, f"id: {wanted}\n"):
+            yield f"user {user}: {preloaded} instead of {wanted}"
+        if plain[:2] != (0, f"id: {wanted.replace('preloaded', 'clean')}\n"):
+            yield f"user {user}, without a preload: {plain}"
+
+
+def check_pool(root):
+    """A CUDA program on the simulated driver gets a pool, and its data is right."""
+    for user in (0, 1000):
+        plain = root.run(PROGRAM, user=user, LD_LIBRARY_PATH=SIMULATED)
+        pooled = root.run(PROGRAM, user=user, LD_LIBRARY_PATH=SIMULATED, LD_PRELOAD=FRONT, GPUPOOL_POOL_STRATEGY="auto_growth")
+        if plain != (*RIGHT, ""):
+            yield f"without gpupool: {plain}"
+        if pooled[:2] != RIGHT or "gpupool: device 0" not in pooled[2]:
+            yield f"with gpupool: {pooled}"
+
+
+def check_command(root):
+    """The command runs here, finds its libraries, and its run becomes the program."""
+    command = f"{INSTALLED}/bin/gpupool"
+    status, output, _ = root.run(command, "--version")
+    if status != 0 or not output.startswith("gpupool "):
+        yield f"--version: {status} {output}"
+    ran = root.run(command, "run", "--strategy", "auto_growth", "--", PROGRAM, LD_LIBRARY_PATH=SIMULATED)
+    if ran[:2] != RIGHT or "gpupool: device 0" not in ran[2]:
+        yield f"run: {ran}"
+
+
+def fallback(root, front, driver):
+    """The front says once why, in CUDA programs only, and the program is right on the plain driver."""
+    ran = root.run(PROGRAM, LD_LIBRARY_PATH=driver, LD_PRELOAD=front)
+    lines = ran[2].splitlines()
+    if ran[:2] != RIGHT:
+        yield f"with {front}: {ran}"
+    if len(lines) != 1 or not lines[0].startswith("gpupool: ") or not lines[0].endswith("; running on the plain driver"):
+        yield f"with {front}: said {lines}"
+    quiet = root.run(SHELL, PROGRAM, LD_PRELOAD=front)
+    if quiet[2] or "no driver" not in quiet[1]:
+        yield f"without a driver, with {front}: {quiet}"
+
+
+def check_fallback(root):
+    for front in (ALONE, BROKEN):
+        yield from fallback(root, front, SMALL)
+
+
+def check_no_core_for_musl(root):
+    """The core is of another C library: the program runs as if it were not there."""
+    yield from fallback(root, FRONT, SMALL)
+    yield from fallback(root, ALONE, SMALL)
+
+
+ON_GLIBC = (check_quiet, check_setuid, check_pool, check_command, check_fallback)
+ON_MUSL = (check_quiet, check_setuid, check_no_core_for_musl)
