@@ -1,4 +1,5 @@
-/* A driver of a dozen lines, for roots in which the simulated one cannot run, and for the front alone: host memory as device memory. */
+/* A driver of a dozen lines, for roots in which the simulated one cannot run, and for the front alone: host memory as
+ * device memory. */
 #include <stdlib.h>
 #include <string.h>
 

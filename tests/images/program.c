@@ -1,5 +1,6 @@
-/* A CUDA program for any root: opens the driver that the loader finds, allocates, writes, reads back, frees. One line of output, which
- * depends on what it read alone. Exit status 0 also where there is no driver, as of a program that can do without. */
+/* A CUDA program for any root: opens the driver that the loader finds, allocates, writes, reads back, frees. One line
+ * of output, which depends on what it read alone. Exit status 0 also where there is no driver, as of a program that can
+ * do without. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +33,8 @@ int main(void) {
   int (*release)(unsigned long long) = (int (*)(unsigned long long))find("cuMemFree_v2");
   int (*send)(unsigned long long, const void*, size_t) =
       (int (*)(unsigned long long, const void*, size_t))find("cuMemcpyHtoD_v2");
-  int (*receive)(void*, unsigned long long, size_t) = (int (*)(void*, unsigned long long, size_t))find("cuMemcpyDtoH_v2");
+  int (*receive)(void*, unsigned long long, size_t) =
+      (int (*)(void*, unsigned long long, size_t))find("cuMemcpyDtoH_v2");
   if (!init || !get || !retain || !current || !allocate || !release || !send || !receive) return 1;
   int wrong = init(0) || get(&device, 0) || retain(&context, device) || current(context);
   for (int i = 0; i < 8 && !wrong; ++i) {

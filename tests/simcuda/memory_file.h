@@ -1,5 +1,5 @@
-// A file in memory that has no name: the system call itself, since the C library's function for it is from 2018 and the simulated
-// driver also runs in older roots.
+// A file in memory that has no name: the system call itself, since the C library's function for it is from 2018 and the
+// simulated driver also runs in older roots.
 #pragma once
 #include <linux/memfd.h>
 #include <sys/syscall.h>

@@ -1,0 +1,53 @@
+// `gpupool cdi`: what a container runtime is told to do, and what becomes of an image's own LD_PRELOAD.
+#include <nlohmann/json.hpp>
+
+#include "tests/catch.h"
+#include "tests/cli/run.h"
+
+using namespace gpupool::tests;
+
+namespace {
+
+nlohmann::json edits_of(const std::vector<std::string>& options) {
+  std::vector<std::string> words{"cdi"};
+  words.insert(words.end(), options.begin(), options.end());
+  const Outcome outcome = command(words);
+  CHECK(outcome.status == 0);
+  const nlohmann::json specification = nlohmann::json::parse(outcome.out);
+  CHECK(specification.at("kind") == "gpupool.dev/pool");
+  CHECK(specification.at("devices").at(0).at("name") == "all");
+  return specification.at("devices").at(0).at("containerEdits");
+}
+
+}  // namespace
+
+TEST_CASE("the libraries' folder is mounted read-only, and the front preloaded from there") {
+  const nlohmann::json edits = edits_of({});
+  const std::string front = GPUPOOL_TEST_FRONT;
+  const nlohmann::json& mount = edits.at("mounts").at(0);
+  CHECK(mount.at("hostPath") == front.substr(0, front.rfind('/')));
+  CHECK(mount.at("containerPath") == "/opt/gpupool/lib");
+  CHECK(mount.at("options").at(0) == "ro");
+  CHECK(edits.at("env") == nlohmann::json{"LD_PRELOAD=/opt/gpupool/lib/libgpupool.so"});
+}
+
+TEST_CASE("options and a configuration file go with it") {
+  const Folder folder;
+  const std::string file = folder.file("pool.json", R"({"pool": {"size": "2GiB"}})");
+  const nlohmann::json edits = edits_of({"--set", "pool.strategy=auto_growth", "--config", file});
+  CHECK(edits.at("env").at(0) == "GPUPOOL_POOL_STRATEGY=auto_growth");
+  CHECK(edits.at("env").at(1) == "GPUPOOL_CONFIG=/opt/gpupool/gpupool.json");
+  CHECK(edits.at("mounts").at(1).at("hostPath") == file);
+}
+
+TEST_CASE("what the image preloads is kept, behind ours, and the replacing is explained") {
+  const Outcome outcome = command({"cdi", "--preload", "/usr/lib/libjemalloc.so.2"});
+  CHECK(contains(outcome.out, "LD_PRELOAD=/opt/gpupool/lib/libgpupool.so:/usr/lib/libjemalloc.so.2"));
+  CHECK(contains(outcome.err, "a runtime replaces the image's LD_PRELOAD=/usr/lib/libjemalloc.so.2"));
+}
+
+TEST_CASE("a setting that the configuration does not know makes no specification") {
+  const Outcome outcome = command({"cdi", "--set", "pool.planted=1"});
+  CHECK(outcome.status == 2);
+  CHECK(outcome.out.empty());
+}

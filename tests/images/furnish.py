@@ -1,0 +1,69 @@
+"""What scripts/test-images and scripts/test-containers share: the tree of the tarball, the programs, and how findings are told."""
+import pathlib
+import shutil
+import subprocess
+import sys
+import tarfile
+
+import checks
+import roots
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+IMAGES = ROOT / "tests" / "images"
+ZIG = ROOT / ".deps" / "zig" / "ziglang" / "zig"
+COMPILERS = {"glibc": [ZIG, "cc", "-target", "x86_64-linux-gnu.2.17", "-ldl"], "musl": [ZIG, "cc", "-target", "x86_64-linux-musl", "-dynamic"]}
+PROGRAMS = ("program", "shell", "id")
+
+
+def add_options(parser):
+    parser.add_argument("--dist", type=pathlib.Path, default=ROOT / "dist", help="what scripts/package made")
+    parser.add_argument("--driver", type=pathlib.Path, default=ROOT / "build-portable" / "x86_64" / "lib" / "simcuda" / "libcuda.so.1")
+    parser.add_argument("--roots", type=pathlib.Path, default=ROOT / ".deps" / "roots", help="where the roots are, or will be made")
+
+
+def compile_programs(folder, library):
+    folder.mkdir(parents=True)
+    for words in (*([f"{name}.c", "-o", folder / name] for name in PROGRAMS),
+                  ["driver.c", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", folder / "libcuda.so.1"]):
+        command = [*COMPILERS[library], "-O1", IMAGES / words[0], *words[1:]]
+        subprocess.run([str(word) for word in command], check=True, stdin=subprocess.DEVNULL)
+    return folder
+
+
+def furnish(root, tree, programs, driver):
+    """Puts everything where the checks look for it."""
+    shutil.rmtree(root.path(roots.PLACE), ignore_errors=True)
+    root.install(tree)
+    for name in PROGRAMS:
+        root.put(programs / name, f"{roots.PLACE}/{name}", 0o4755 if name == "id" else 0o755)
+    root.put(programs / "libcuda.so.1", f"{checks.SMALL}/libcuda.so.1")
+    root.put(driver, f"{checks.SIMULATED}/libcuda.so.1")
+    for front in (checks.ALONE, checks.BROKEN):
+        root.put(tree / "lib" / "libgpupool.so", front)
+    root.path(checks.BROKEN).with_name("libgpupool_core.so").write_text("no library\n")
+
+
+def unpacked(dist, work):
+    """The tree of the tarball for this processor."""
+    archives = sorted(dist.glob("gpupool-*-linux-x86_64.tar.gz"))
+    if len(archives) != 1:
+        sys.exit(f"{len(archives)} tarballs in {dist}; run scripts/package")
+    with tarfile.open(archives[0]) as tar:
+        tar.extractall(work)
+    [tree] = (path for path in work.iterdir() if path.name.startswith("gpupool-"))
+    return tree
+
+
+def told(where, check, subject):
+    """Runs one check and says how it went; the findings."""
+    found = list(check(subject))
+    name = check.__name__.removeprefix("check_")
+    print(f"{where:>10}  {'FAILED' if found else 'ok':<6}  {name}", flush=True)
+    return [f"{where}: {name}: {one}" for one in found]
+
+
+def finish(script, wrong):
+    for one in wrong:
+        print(one)
+    print(f"{script}: {len(wrong)} findings" if wrong else f"{script}: all is right")
+    sys.exit(1 if wrong else 0)
