@@ -1,6 +1,7 @@
 """A CUDA program that needs no compiler and no CUDA but the driver: allocates, writes, reads back and frees, 64 blocks of many sizes.
-Prints one line, which depends on what it read alone."""
+Prints one line, which depends on what it read alone. LOCAL_RANK chooses the card."""
 import ctypes
+import os
 import sys
 
 driver = ctypes.CDLL("libcuda.so.1")
@@ -11,15 +12,16 @@ def must(status, what):
         sys.exit(f"program: {what} answered {status}")
 
 
-device, context = ctypes.c_int(), ctypes.c_void_p()
+device, context, cards = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_int()
 must(driver.cuInit(0), "cuInit")
-must(driver.cuDeviceGet(ctypes.byref(device), 0), "cuDeviceGet")
+must(driver.cuDeviceGetCount(ctypes.byref(cards)), "cuDeviceGetCount")
+must(driver.cuDeviceGet(ctypes.byref(device), int(os.environ.get("LOCAL_RANK", "0")) % cards.value), "cuDeviceGet")
 must(driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device), "cuDevicePrimaryCtxRetain")
 must(driver.cuCtxSetCurrent(context), "cuCtxSetCurrent")
 
 blocks = []
 for number in range(64):
-    size = (number % 7 + 1) * 300_001
+    size = (number % 7 + 1) * 30_001
     sent = bytes([number + 1]) * size
     address = ctypes.c_uint64()
     must(driver.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(size)), "cuMemAlloc_v2")
