@@ -15,6 +15,7 @@ COMPONENTS = (
     Component("CLI11", "libcli11-dev", "", "BSD-3-Clause", "https://github.com/CLIUtils/CLI11", "command"),
     Component("zstd", "libzstd-dev", "libzstd", "BSD-3-Clause", "https://github.com/facebook/zstd", "core and command"),
     Component("zlib", "zlib1g-dev", "zlib", "Zlib", "https://zlib.net", "command"),
+    Component("Dygraphs", "libjs-dygraphs", "", "MIT", "https://dygraphs.com", "command, for its pages"),
     Component("libc++, libc++abi, libunwind and compiler-rt", "", "", "Apache-2.0 WITH LLVM-exception", "https://llvm.org",
               "core and command"),
 )

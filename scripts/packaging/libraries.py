@@ -1,7 +1,7 @@
 """The libraries that go into the portable artefacts, made for one processor: .deps/portable/<arch> is the prefix in which
 cmake/portable/toolchain.cmake looks.
 
-Header-only ones are the headers of the installed packages. zlib and zstd are compiled from the distribution's own source
+Headers and scripts are those of the installed packages. zlib and zstd are compiled from the distribution's own source
 packages, which apt-get fetches and checks with the keys that the machine has for its archive; its list of sources is derived from
 the machine's own, in a folder of ours, so that nothing about the machine changes.
 """
@@ -14,7 +14,7 @@ import tarfile
 from components import COMPONENTS
 
 HEADERS = ("spdlog", "fmt", "nlohmann", "CLI")
-JSON_PACKAGE = "share/cmake/nlohmann_json"
+FOLDERS = {"/usr/share/cmake/nlohmann_json": "share/cmake/nlohmann_json", "/usr/share/javascript/dygraphs": "usr/share/javascript/dygraphs"}
 VERSION = "version-of-the-source-package"
 
 
@@ -92,9 +92,8 @@ def provide(root, arch):
     sources.mkdir(parents=True, exist_ok=True)
     fetch_sources(sources)
     shutil.rmtree(prefix, ignore_errors=True)
-    for name in HEADERS:
-        shutil.copytree(f"/usr/include/{name}", prefix / "include" / name)
-    shutil.copytree(f"/usr/{JSON_PACKAGE}", prefix / JSON_PACKAGE)
+    for source, target in {**{f"/usr/include/{name}": f"include/{name}" for name in HEADERS}, **FOLDERS}.items():
+        shutil.copytree(source, prefix / target)
     build = root / "build-portable" / f"libraries-{arch}"
     run("cmake", "-S", root / "cmake" / "portable", "-B", build, "-G", "Ninja", "--log-level=WARNING", "-DCMAKE_BUILD_TYPE=Release",
         f"-DCMAKE_TOOLCHAIN_FILE={root / 'cmake' / 'portable' / 'toolchain.cmake'}", f"-DGPUPOOL_ARCH={arch}",
