@@ -215,6 +215,12 @@ void CudaFence::remove_context(CUcontext context) {
   }
 }
 
+std::vector<CUcontext> CudaFence::contexts() const {
+  std::vector<CUcontext> all;
+  for (const Reach& reach : reaches_) all.push_back(reach.context);
+  return all;
+}
+
 void CudaFence::close() {
   for (Reach& reach : reaches_) destroy_events(reach);
 }

@@ -35,6 +35,9 @@ class CudaFence final : public Fence {
   /// It cannot any more: peer access was switched off, or the context is about to be destroyed and its work is done.
   void remove_context(CUcontext context);
 
+  /// The owner and every other context that can reach the memory.
+  std::vector<CUcontext> contexts() const;
+
   /// Destroys the events, while the owning context still lives; afterwards nothing but the destructor may be called.
   /// The destructor makes no driver call: at exit and after a reset the events are gone with their context.
   void close();

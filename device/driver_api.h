@@ -26,6 +26,9 @@ struct DriverApi {
            cuMemMap && cuMemUnmap && cuMemSetAccess;
   }
 
+  /// Handles between processes, by file descriptors.
+  bool has_shareable_handles() const { return cuMemExportToShareableHandle && cuMemImportFromShareableHandle; }
+
   /// Records and waits of whole contexts. CUDA 12.5.
   bool has_context_events() const { return cuCtxRecordEvent && cuCtxWaitEvent; }
 };

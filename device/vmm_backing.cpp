@@ -35,6 +35,12 @@ std::uint64_t unit_of(const DriverApi& api, const CUmemAllocationProp& propertie
   return result == CUDA_SUCCESS ? unit : 0;
 }
 
+/// An environment may forbid shareable handles that the device has.
+bool refuses_kind(CUresult result) {
+  return result == CUDA_ERROR_NOT_SUPPORTED || result == CUDA_ERROR_NOT_PERMITTED ||
+         result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_OPERATING_SYSTEM;
+}
+
 }  // namespace
 
 bool VmmBacking::supported(const DriverApi& api, CUdevice device) {
@@ -44,6 +50,8 @@ bool VmmBacking::supported(const DriverApi& api, CUdevice device) {
 VmmBacking::VmmBacking(const DriverApi& api, CUcontext context, CUdevice device)
     : api_(api), context_(context), device_(device), host_(host_near(api, device)) {
   rdma_ = attribute_of(api, device, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED, 0) != 0;
+  shareable_ = api.has_shareable_handles() &&
+               attribute_of(api, device, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, 0) != 0;
   access_.push_back(access_of(device, CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
   granularity_ = std::max(unit_of(api, properties(Location::kDevice)), std::uint64_t{512});
   // Both kinds lie on one tape, but host memory is the exception: it has to fit the device's unit, not the other way
@@ -63,6 +71,7 @@ CUmemAllocationProp VmmBacking::properties(Location location) const {
   properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   properties.location.id = device_;
   properties.allocFlags.gpuDirectRDMACapable = rdma_ ? 1 : 0;
+  if (shareable()) properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
   return properties;
 }
 
@@ -77,9 +86,14 @@ void VmmBacking::unreserve(std::uint64_t address, std::uint64_t bytes) { api_.cu
 
 DriverAnswer VmmBacking::create(std::uint64_t bytes, Location location, Handle& handle) {
   if (location == Location::kHost && !host_usable_) return {CUDA_ERROR_NOT_SUPPORTED};
-  const CUmemAllocationProp wanted = properties(location);
+  CUmemAllocationProp wanted = properties(location);
   CUmemGenericAllocationHandle physical = 0;
-  const CUresult result = api_.cuMemCreate(&physical, bytes, &wanted, 0);
+  CUresult result = api_.cuMemCreate(&physical, bytes, &wanted, 0);
+  if (wanted.requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE && refuses_kind(result)) {
+    wanted.requestedHandleTypes = CU_MEM_HANDLE_TYPE_NONE;
+    result = api_.cuMemCreate(&physical, bytes, &wanted, 0);
+    if (result == CUDA_SUCCESS) shareable_ = false;
+  }
   if (result == CUDA_SUCCESS) handle = {physical, bytes, 0, location};
   return {result};
 }
@@ -104,6 +118,11 @@ DriverAnswer VmmBacking::unmap(const Handle& handle, std::uint64_t address) {
   const CUresult result = api_.cuMemUnmap(address, handle.bytes);
   if (result == CUDA_SUCCESS) mappings_.erase(address);
   return {result};
+}
+
+DriverAnswer VmmBacking::share(const Handle& handle, int& descriptor) const {
+  if (!shareable()) return {CUDA_ERROR_NOT_SUPPORTED};
+  return {api_.cuMemExportToShareableHandle(&descriptor, handle.id, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0)};
 }
 
 CardMemory VmmBacking::card_memory() { return card_memory_of(api_, context_); }

@@ -4,6 +4,7 @@
 // memory can be mapped and given back from any thread, and still after its context is gone.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <vector>
 
@@ -30,6 +31,11 @@ class VmmBacking final : public Backing {
   DriverAnswer unmap(const Handle& handle, std::uint64_t address) override;
   CardMemory card_memory() override;
 
+  /// Can handles be sent to other processes? The device says so, and the driver has refused none yet.
+  bool shareable() const { return shareable_.load(std::memory_order_relaxed); }
+  /// A descriptor for another process's SharedRange (shared_range.h); the caller closes it.
+  DriverAnswer share(const Handle& handle, int& descriptor) const;
+
   /// Lets another device reach all that is mapped, now and later. On failure nothing has changed. Twice is once.
   DriverAnswer add_peer(CUdevice peer);
   /// The reverse. The caller knows that no work of the peer can still reach the bytes.
@@ -44,6 +50,7 @@ class VmmBacking final : public Backing {
   CUdevice device_;
   CUmemLocation host_;
   bool rdma_ = false;
+  std::atomic<bool> shareable_{false};  // read by anyone
   bool host_usable_ = false;
   std::uint64_t granularity_ = 0;
   std::vector<CUmemAccessDesc> access_;              // the own device, then the peers

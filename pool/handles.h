@@ -41,6 +41,16 @@ class Handles {
     }
   }
 
+  /// Calls visit(begin, handle) for each handle that holds a part of `range`, in order of place, until it answers
+  /// false.
+  template <class Visit>
+  void visit_below(Range range, Visit&& visit) const {
+    Map::Cursor c = by_place_.floor(tree_, range.begin);
+    for (; c.valid() && by_place_.key(c) < range.end; c = by_place_.next(c)) {
+      if (!visit(by_place_.key(c), slots_[by_place_.value(c)])) break;
+    }
+  }
+
   bool empty() const { return tree_.empty(); }
   std::uint64_t device_bytes() const { return device_bytes_; }
   std::uint64_t host_bytes() const { return host_bytes_; }

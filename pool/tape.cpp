@@ -237,7 +237,7 @@ Grant Tape::allocate(const Request& request) {
   return {fits ? Verdict::kFragmentation : Verdict::kCapacity, error, 0};
 }
 
-Freed Tape::free(std::uint64_t address, Line line) {
+Freed Tape::free(std::uint64_t address, Line line, WorkOnIt work) {
   std::lock_guard lock(mutex_);
   Freed freed{.result = FreeResult::kNotABlock};
   Granules place = 0;
@@ -254,7 +254,7 @@ Freed Tape::free(std::uint64_t address, Line line) {
                              parts_->buffer_ids.floor(parts_->buffer_id_tree, owned.range.begin));
   }
   parts_->timelines.forget_pending();
-  const std::uint64_t record = parts_->timelines.mark_free(line, freed.code);
+  const std::uint64_t record = work == WorkOnIt::kDone ? 0 : parts_->timelines.mark_free(line, freed.code);
   if (line == kContextLine) freed.record = record;
   parts_->space.free(owned, line, record);
   stats_.frees.add(1);
@@ -304,19 +304,23 @@ bool Tape::pin(std::uint64_t address) {
   return true;
 }
 
+bool Tape::visit_handles(std::uint64_t address, const HandleVisit& visit) const {
+  std::lock_guard lock(mutex_);
+  BestFit::Owned owned;
+  if (!block_at(address, owned)) return false;
+  parts_->handles.visit_below(
+      owned.range, [&](Granules begin, const Handle& handle) { return visit(handle, addresses_.address_of(begin)); });
+  return true;
+}
+
 Line Tape::line_of(StreamRef stream, bool per_thread) {
   std::lock_guard lock(mutex_);
   return parts_ ? parts_->timelines.line_of(stream, per_thread) : kContextLine;
 }
 
-std::vector<StreamRef> Tape::streams() const {
+void Tape::stream_ending(StreamRef stream, StreamEnd end) {
   std::lock_guard lock(mutex_);
-  return parts_ ? parts_->timelines.streams() : std::vector<StreamRef>{};
-}
-
-void Tape::stream_ending(StreamRef stream) {
-  std::lock_guard lock(mutex_);
-  if (parts_) parts_->timelines.ending(stream);
+  if (parts_) parts_->timelines.ending(stream, end);
 }
 
 void Tape::captures_ended() {

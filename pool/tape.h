@@ -6,6 +6,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -39,7 +40,7 @@ class Tape {
   Grant allocate(const Request& request);
 
   /// Gives a block back on `line` (the stream of a stream-ordered free, or kContextLine for a plain one).
-  Freed free(std::uint64_t address, Line line);
+  Freed free(std::uint64_t address, Line line, WorkOnIt work = WorkOnIt::kInFlight);
 
   /// Lock-free: does this address lie on the tape?
   bool contains(std::uint64_t address) const;
@@ -48,14 +49,17 @@ class Tape {
   bool find(std::uint64_t address, BlockInfo& info) const;
   /// The same by its first byte, marking it as exported: it keeps its memory until the tape ends, even after the free.
   bool pin(std::uint64_t address);
+  /// Calls visit(handle, address of its first byte) for each handle below the live block that holds `address`, in
+  /// order, until it answers false; under the lock. False: no block there.
+  using HandleVisit = std::function<bool(const Handle& handle, std::uint64_t begin)>;
+  bool visit_handles(std::uint64_t address, const HandleVisit& visit) const;
 
   /// The line of a stream; adds it when new. `per_thread`: only its own thread can record on it, so records are never
   /// put off.
   Line line_of(StreamRef stream, bool per_thread);
-  /// The streams that have a line on this tape.
-  std::vector<StreamRef> streams() const;
-  /// The stream is about to be destroyed: its fragments belong to anyone from now on, covered by a record made here.
-  void stream_ending(StreamRef stream);
+  /// The stream ends: its fragments belong to anyone from now on, covered by a record made here or, if the stream is
+  /// gone already, by one of the whole context.
+  void stream_ending(StreamRef stream, StreamEnd end = StreamEnd::kAhead);
 
   /// Held by the caller around the real begin-capture call, so that no record or wait can fall into it.
   std::unique_lock<std::mutex> hold() const { return std::unique_lock<std::mutex>(mutex_); }

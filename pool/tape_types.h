@@ -33,6 +33,15 @@ struct TapeOptions {
 using Line = std::uint32_t;
 constexpr Line kContextLine = 0;
 
+/// What the caller of a free knows of earlier work on the block.
+enum class WorkOnIt : std::uint8_t {
+  kInFlight,  // it may still run
+  kDone,      // it has been waited for
+};
+
+/// Whether a stream that ends can still be recorded on.
+enum class StreamEnd : std::uint8_t { kAhead, kGone };
+
 struct Request {
   std::uint64_t bytes = 0;   // as the program asked, > 0
   Line line = kContextLine;  // stream-ordered on that line, or plain

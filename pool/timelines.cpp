@@ -37,20 +37,12 @@ Line Timelines::line_of(StreamRef stream, bool per_thread) {
   return unused;
 }
 
-std::vector<StreamRef> Timelines::streams() const {
-  std::vector<StreamRef> alive;
-  for (Line i = 1; i < lines_.size(); ++i) {
-    if (lines_[i].alive) alive.push_back(lines_[i].stream);
-  }
-  return alive;
-}
-
-void Timelines::ending(StreamRef stream) {
+void Timelines::ending(StreamRef stream, StreamEnd end) {
   for (Line i = 1; i < lines_.size(); ++i) {
     Timeline& line = lines_[i];
     if (!line.alive || line.stream != stream) continue;
     int ignored = 0;
-    if (line.put_off) make_record(line, line.stream, Timing::kLate, ignored);
+    if (line.put_off && end == StreamEnd::kAhead) make_record(line, line.stream, Timing::kLate, ignored);
     line.alive = false;
     --streams_alive_;
   }

@@ -32,10 +32,8 @@ class Timelines {
   Timelines(Fence& fence, ReusePolicy policy, const Fragments& fragments, Stats& stats);
 
   Line line_of(StreamRef stream, bool per_thread);
-  /// The streams that have a line.
-  std::vector<StreamRef> streams() const;
-  /// The stream is about to go: covers its unrecorded frees and gives its fragments to anyone.
-  void ending(StreamRef stream);
+  /// The stream ends: covers its unrecorded frees while it can, and gives its fragments to anyone.
+  void ending(StreamRef stream, StreamEnd end);
 
   /// Work submitted on `line` so far may touch what is being freed: returns the number of the record that covers it,
   /// made now or, where that is put off, later. 0: nothing to wait for. `error`: a driver error the program should see,

@@ -2,7 +2,6 @@
 #include "preload/home.h"
 
 #include <sched.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -21,6 +20,7 @@
 #include "preload/guard.h"
 #include "preload/log.h"
 #include "preload/process.h"
+#include "preload/quiet_thread.h"
 #include "preload/thread_streams.h"
 
 namespace gpupool {
@@ -115,13 +115,8 @@ void Home::start_pool(const Captures& captures, std::uint64_t first_bytes) {
 }
 
 void Home::start_prefill() {
-  // No signal of the program may be handled on a thread it does not know.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
-    prefill_ = std::thread([this] {
+    prefill_ = quiet_thread([this] {
       const Guard guard;
       while (!stop_.load(std::memory_order_acquire) && tape_->prefill(kPrefillStep) != 0) {
         sched_yield();  // lets a waiting request take the lock
@@ -130,12 +125,31 @@ void Home::start_prefill() {
   } catch (const std::system_error&) {
     log::info("no thread for the pre-reservation; the pool grows as it is used");
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void Home::stop_prefill() {
   stop_.store(true, std::memory_order_release);
   if (prefill_.joinable()) prefill_.join();
+}
+
+bool Home::shareable() const { return !movable() || vmm_->shareable(); }
+
+DriverAnswer Home::share(const Handle& handle, int& descriptor) const { return vmm_->share(handle, descriptor); }
+
+bool Home::frees_wait() const { return tape_->options().reuse == ReusePolicy::kSync || !api_.has_context_events(); }
+
+CUresult Home::wait_for_work() const {
+  std::vector<CUcontext> contexts;
+  {
+    const auto lock = tape_->hold();
+    contexts = fence_->contexts();
+  }
+  for (CUcontext context : contexts) {
+    const ContextGuard current(api_, context);
+    const CUresult result = current.ok() ? api_.cuCtxSynchronize() : current.result();
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return CUDA_SUCCESS;
 }
 
 CUresult Home::add_access(CUdevice peer) {

@@ -52,9 +52,20 @@ class Home {
   bool contains(std::uint64_t address) const { return serves() && tape_->contains(address); }
   bool movable() const { return backing_->placement() == Placement::kChosen; }
 
-  /// The context is lost to a sticky error: every call goes to the driver from now on, which says so.
-  bool lost() const { return lost_.load(std::memory_order_relaxed); }
-  void lose() { lost_.store(true, std::memory_order_relaxed); }
+  /// Whether other processes can map the blocks, and a descriptor of a handle below one (VmmBacking::share).
+  bool shareable() const;
+  DriverAnswer share(const Handle& handle, int& descriptor) const;
+
+  /// Whether a plain free waits on the host for the work before it: the program wants it so, or the driver has no other
+  /// way. Then wait_for_work() does, in every context that can reach the memory; with no lock held, because what is
+  /// waited for may need an allocation of another thread first.
+  bool frees_wait() const;
+  CUresult wait_for_work() const;
+
+  /// The sticky error to which the context is lost, or success: every call goes to the driver from now on, which says
+  /// so.
+  CUresult lost() const { return lost_.load(std::memory_order_relaxed); }
+  void lose(CUresult error) { lost_.store(error, std::memory_order_relaxed); }
 
   /// Lets a context of another device (or another context of this one) use the memory: access, records and waits.
   CUresult add_peer(CUcontext peer_context, CUdevice peer);
@@ -106,7 +117,7 @@ class Home {
   std::unique_ptr<Tape> tape_;
   std::atomic<bool> alive_{true};
   std::atomic<bool> serves_{false};
-  std::atomic<bool> lost_{false};
+  std::atomic<CUresult> lost_{CUDA_SUCCESS};
   std::atomic<bool> stop_{false};
   std::thread prefill_;
   SizeHistogram sizes_;

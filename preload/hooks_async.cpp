@@ -34,9 +34,12 @@ CUresult from_pool(const Guard& guard, Home& home, Line line, MemoryPool& pool, 
   if (!pool.take(bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
   const Request request{
       .bytes = bytes, .line = line, .tag = pool.tag(), .may_wait = pool.may_wait(), .own_free = home.own_free()};
-  const CUresult result = serve(guard, home, request, row, out, ask);
-  // What the driver served in the tape's place counts in the driver's pool, not in ours.
-  if (result == CUDA_SUCCESS && home.contains(*out))
+  // Slabs of cuMemAlloc cannot be opened to another device as a memory pool can.
+  const bool drivers = pool.opened() && !home.movable();
+  const CUresult result = drivers ? pass_through(guard, row, bytes, out, ask, {line, pool.tag()})
+                                  : serve(guard, home, request, row, out, ask);
+  // Served by the tape or by the driver in its place: to the program it is one pool.
+  if (result == CUDA_SUCCESS)
     pool.served();
   else
     pool.give_back(bytes);
@@ -51,7 +54,8 @@ CUresult alloc(HookRow row, Flavour flavour, CUdeviceptr* out, std::size_t bytes
   if (captures_stream(stream)) return watched(guard, row, bytes, ask);
   const StreamSpot spot = ordered_spot(guard, stream, bytes);
   MemoryPool* pool = spot.home ? current_pool(guard, spot.home->device()) : nullptr;
-  if (!pool) return pass_through(guard, row, bytes, out, ask, name_for_trace(stream));
+  if (!pool) return pass_through(guard, row, bytes, out, ask, {name_for_trace(stream)});
+  if (const CUresult fault = fault_on(stream)) return driver_said(*spot.home, fault);
   return from_pool(guard, *spot.home, spot.line, *pool, row, bytes, out, ask);
 }
 
@@ -64,12 +68,13 @@ CUresult alloc_from(HookRow row, Flavour flavour, CUdeviceptr* out, std::size_t 
   if (captures_stream(stream)) return watched(guard, row, bytes, ask);
   MemoryPool* pool = known_pool(guard, handle);
   const StreamSpot spot = pool ? ordered_spot(guard, stream, bytes) : StreamSpot{};
-  if (!spot.home) return pass_through(guard, row, bytes, out, ask, name_for_trace(stream));
+  if (!spot.home) return pass_through(guard, row, bytes, out, ask, {name_for_trace(stream)});
+  if (const CUresult fault = fault_on(stream)) return driver_said(*spot.home, fault);
   if (spot.home->device() == pool->device())
     return from_pool(guard, *spot.home, spot.line, *pool, row, bytes, out, ask);
   // A pool's memory lies on the pool's device, whatever device the stream belongs to.
   Home* home = process().registry.of_primary(pool->device());
-  if (!home) return pass_through(guard, row, bytes, out, ask, name_for_trace(stream));
+  if (!home) return pass_through(guard, row, bytes, out, ask, {name_for_trace(stream)});
   return from_pool(guard, *home, line_on(guard, *home, stream), *pool, row, bytes, out, ask);
 }
 
@@ -81,7 +86,9 @@ CUresult free(HookRow row, Flavour flavour, CUdeviceptr address, CUstream given,
   if (!home) return pass_free(guard, row, address, ask);
   const CUstream stream = named(given, flavour);
   if (captures_stream(stream)) return ask();  // not memory of the graph: the driver refuses
-  return give_back(guard, *home, row, address, line_on(guard, *home, stream));
+  const CUresult fault = fault_on(stream);
+  const CUresult result = give_back(guard, *home, row, address, line_on(guard, *home, stream));
+  return fault ? driver_said(*home, fault) : result;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // The program's memory pools. The driver's own pool stays behind each handle: every call goes to it first, so that
-// wrong arguments get the native answer, and what it reports gets our bytes added.
+// wrong arguments get the native answer. Its bytes are counted here, whoever served them.
 #include "preload/real.h"
 
 #include <algorithm>
@@ -123,10 +123,10 @@ CUresult cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute attribut
   MemoryPool* pool = guard.nested() || result != CUDA_SUCCESS ? nullptr : known_pool(guard, handle);
   if (!pool) return result;
   auto& bytes = *static_cast<cuuint64_t*>(value);
-  if (attribute == CU_MEMPOOL_ATTR_USED_MEM_CURRENT) bytes += pool->used();
-  if (attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH) bytes += pool->used_high();
-  if (attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) bytes += pool->reserved();
-  if (attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH) bytes += pool->reserved_high();
+  if (attribute == CU_MEMPOOL_ATTR_USED_MEM_CURRENT) bytes = pool->used();
+  if (attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH) bytes = pool->used_high();
+  if (attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) bytes = pool->reserved();
+  if (attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH) bytes = pool->reserved_high();
   return result;
 }
 
@@ -137,6 +137,7 @@ CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc* descript
   for (std::size_t i = 0; pool && i < count; ++i) {
     const CUmemAccessDesc& wanted = descriptions[i];
     if (wanted.location.type != CU_MEM_LOCATION_TYPE_DEVICE || wanted.flags == CU_MEM_ACCESS_FLAGS_PROT_NONE) continue;
+    if (wanted.location.id != pool->device()) pool->open();
     process().registry.access_granted(pool->device(), wanted.location.id);
   }
   return result;

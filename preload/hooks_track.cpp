@@ -82,17 +82,18 @@ CUresult create_context(HookRow row, CUcontext* context, Ask ask) {
 }
 
 template <class Ask>
-CUresult destroy_context(CUcontext context, Ask ask) {
-  const Guard guard;
+CUresult destroy_context(const Guard& guard, CUcontext context, Ask ask) {
   if (guard.nested() || !context) return ask();
   process().registry.context_ending(context);
   const CUresult result = ask();
+  process().imports.context_gone(context);
   captures_over(process().captures.context_ended(context));
   return result;
 }
 
 void primary_gone(CUcontext context, CUdevice device) {
   if (!context) return;  // it had no pool, or is still there
+  process().imports.context_gone(context);
   process().pools.device_reset(device);
   captures_over(process().captures.context_ended(context));
 }
@@ -182,11 +183,28 @@ CUresult cuCtxCreate_v4(CUcontext* context, CUctxCreateParams* params, unsigned 
 }
 
 CUresult cuCtxDestroy(CUcontext context) {
-  return destroy_context(context, [&] { return real::cuCtxDestroy(context); });
+  const Guard guard;
+  return destroy_context(guard, context, [&] { return real::cuCtxDestroy(context); });
 }
 
 CUresult cuCtxDestroy_v2(CUcontext context) {
-  return destroy_context(context, [&] { return real::cuCtxDestroy_v2(context); });
+  const Guard guard;
+  return destroy_context(guard, context, [&] { return real::cuCtxDestroy_v2(context); });
+}
+
+CUresult cuCtxAttach(CUcontext* context, unsigned flags) {
+  const Guard guard;
+  const CUresult result = real::cuCtxAttach(context, flags);
+  if (!guard.nested() && result == CUDA_SUCCESS) process().registry.context_attached(*context);
+  return result;
+}
+
+CUresult cuCtxDetach(CUcontext context) {
+  const Guard guard;
+  const auto ask = [&] { return real::cuCtxDetach(context); };
+  // The driver takes the current context only.
+  if (guard.nested() || !context || context != current_context(setup().api)) return ask();
+  return process().registry.detach_ends(context) ? destroy_context(guard, context, ask) : ask();
 }
 
 CUresult cuGreenCtxCreate(CUgreenCtx* context, CUdevResourceDesc description, CUdevice device, unsigned flags) {
@@ -199,6 +217,10 @@ CUresult cuGreenCtxDestroy(CUgreenCtx context) {
   const Guard guard;
   const CUresult result = real::cuGreenCtxDestroy(context);
   epoch.fetch_add(1, std::memory_order_acq_rel);  // its handle may name another context now
+  if (guard.nested() || result != CUDA_SUCCESS) return result;
+  // It may have been the last that held its primary context.
+  for (const CUdevice device : process().registry.primary_devices())
+    primary_gone(process().registry.primary_released(device), device);
   return result;
 }
 

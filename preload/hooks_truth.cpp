@@ -1,6 +1,6 @@
 // Questions about memory, answered for a block of the pool as the driver answers them for memory of cuMemAlloc: free
-// memory, the range and the attributes of an address, what may be exported. The driver is asked first wherever its own
-// checks of the arguments matter.
+// memory, the range and the attributes of an address, what may be exported. The same for blocks that another process
+// has exported to this one. The driver is asked first wherever its own checks of the arguments matter.
 #include "preload/real.h"
 
 #include <algorithm>
@@ -41,14 +41,6 @@ unsigned long long buffer_id(const Home& home, const BlockInfo& block) {
   return (std::uint64_t{process().registry.number_of(home)} + 1) << 48 | block.buffer_id;
 }
 
-// Memory of a tape has no legacy handle. A slab of an arena has one, but it names the slab's first byte: it can tell
-// another process of the plain block that begins there, and of no other.
-bool has_legacy_handle(const Home& home, const BlockInfo& block) {
-  if (home.movable() || block.stream_ordered) return false;
-  CUdeviceptr slab = 0;
-  return real::cuMemGetAddressRange_v2(&slab, nullptr, block.address) == CUDA_SUCCESS && slab == block.address;
-}
-
 // The driver thinks of the handles and the reservation below the block; a program thinks of its block.
 void correct(CUpointer_attribute attribute, const Home& home, const BlockInfo& block, void* answer) {
   constexpr std::uint64_t kPiece = kHandleGranularity;
@@ -72,17 +64,30 @@ void correct(CUpointer_attribute attribute, const Home& home, const BlockInfo& b
       return put(pool ? reinterpret_cast<CUmemoryPool>(pool->handle()) : CUmemoryPool{});
     }
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-      return put(has_legacy_handle(home, block));  // one byte: the driver has written the others, if there are any
+      return put(!block.stream_ordered && home.shareable());  // one byte; the driver has written the others, if any
     default:
       return;  // the same for every memory of the device, or honest: what only cuMemAlloc memory can do
   }
+}
+
+// A block that another process has exported to this one.
+bool imported_at(const Guard& guard, CUdeviceptr address, ImportedBlock& block) {
+  return !guard.nested() && process().imports.any() && process().imports.find(address, block);
+}
+
+void correct(CUpointer_attribute attribute, const ImportedBlock& block, void* answer) {
+  const auto put = [answer](auto value) { *static_cast<decltype(value)*>(answer) = value; };
+  if (attribute == CU_POINTER_ATTRIBUTE_CONTEXT) put(block.context);
+  if (attribute == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR) put(block.address);
+  if (attribute == CU_POINTER_ATTRIBUTE_RANGE_SIZE) put(std::size_t{block.requested});
 }
 
 // Refuses what native refuses for memory that was not made by the calls of virtual memory management.
 template <class Ask>
 CUresult not_for_blocks(CUdeviceptr address, Ask ask) {
   const Guard guard;
-  return home_at(guard, address) ? CUDA_ERROR_INVALID_VALUE : ask();
+  ImportedBlock imported;
+  return home_at(guard, address) || imported_at(guard, address, imported) ? CUDA_ERROR_INVALID_VALUE : ask();
 }
 
 // The block that holds `address` keeps its memory from now on, because someone else may map it.
@@ -117,6 +122,11 @@ CUresult cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
 CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, std::size_t* size, CUdeviceptr address) {
   const Guard guard;
   Home* home = home_at(guard, address);
+  if (ImportedBlock imported; !home && imported_at(guard, address, imported) && current_context(setup().api)) {
+    if (base) *base = imported.address;
+    if (size) *size = imported.requested;
+    return CUDA_SUCCESS;
+  }
   if (!home || !current_context(setup().api)) return real::cuMemGetAddressRange_v2(base, size, address);
   BlockInfo block;
   const bool found = home->tape()->find(address, block) && address < block.address + block.requested;
@@ -131,7 +141,13 @@ CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdevi
   BlockInfo block;
   if (home && !home->tape()->find(address, block)) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = real::cuPointerGetAttribute(data, attribute, address);
-  if (home && result == CUDA_SUCCESS) correct(attribute, *home, block, data);
+  if (result != CUDA_SUCCESS) return result;
+  if (home) {
+    correct(attribute, *home, block, data);
+    if (attribute == CU_POINTER_ATTRIBUTE_P2P_TOKENS) home->tape()->pin(block.address);
+  } else if (ImportedBlock imported; imported_at(guard, address, imported)) {
+    correct(attribute, imported, data);
+  }
   return result;
 }
 
@@ -142,7 +158,14 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes,
   // A freed address has the answers of one that never was.
   if (home && !home->tape()->find(address, block)) return real::cuPointerGetAttributes(count, attributes, data, 0);
   const CUresult result = real::cuPointerGetAttributes(count, attributes, data, address);
-  for (unsigned i = 0; home && result == CUDA_SUCCESS && i < count; ++i) correct(attributes[i], *home, block, data[i]);
+  if (result != CUDA_SUCCESS) return result;
+  ImportedBlock imported;
+  const bool is_imported = !home && imported_at(guard, address, imported);
+  for (unsigned i = 0; i < count; ++i) {
+    if (home) correct(attributes[i], *home, block, data[i]);
+    if (home && attributes[i] == CU_POINTER_ATTRIBUTE_P2P_TOKENS) home->tape()->pin(block.address);
+    if (is_imported) correct(attributes[i], imported, data[i]);
+  }
   return result;
 }
 
@@ -178,25 +201,5 @@ CUresult cuMemGetHandleForAddressRange(void* handle, CUdeviceptr address, std::s
   if (home && !pin(*home, address)) return CUDA_ERROR_INVALID_VALUE;
   return real::cuMemGetHandleForAddressRange(handle, address, bytes, type, flags);
 }
-
-CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
-  const Guard guard;
-  Home* home = home_at(guard, address);
-  BlockInfo block;
-  if (!home || !current_context(setup().api)) return real::cuIpcGetMemHandle(handle, address);
-  if (!home->tape()->find(address, block) || !has_legacy_handle(*home, block)) return CUDA_ERROR_INVALID_VALUE;
-  if (!pin(*home, address)) return CUDA_ERROR_INVALID_VALUE;
-  return real::cuIpcGetMemHandle(handle, address);
-}
-
-CUresult cuIpcOpenMemHandle(CUdeviceptr* address, CUipcMemHandle handle, unsigned flags) {
-  return real::cuIpcOpenMemHandle(address, handle, flags);
-}
-
-CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* address, CUipcMemHandle handle, unsigned flags) {
-  return real::cuIpcOpenMemHandle_v2(address, handle, flags);
-}
-
-CUresult cuIpcCloseMemHandle(CUdeviceptr address) { return real::cuIpcCloseMemHandle(address); }
 
 }  // namespace gpupool::hook

@@ -50,6 +50,10 @@ class MemoryPool {
   bool may_wait() const { return may_wait_.load(std::memory_order_relaxed); }
   void set_may_wait(bool allowed) { may_wait_.store(allowed, std::memory_order_relaxed); }
 
+  /// Whether other devices were given access.
+  bool opened() const { return opened_.load(std::memory_order_relaxed); }
+  void open() { opened_.store(true, std::memory_order_relaxed); }
+
   void destroy() { destroyed_.store(true, std::memory_order_release); }
   void restore() { destroyed_.store(false, std::memory_order_release); }
   bool destroyed() const { return destroyed_.load(std::memory_order_acquire); }
@@ -71,6 +75,7 @@ class MemoryPool {
   std::atomic<std::uint64_t> reserved_high_{0};
   std::atomic<std::uint64_t> threshold_{0};
   std::atomic<bool> may_wait_{true};
+  std::atomic<bool> opened_{false};
   std::atomic<bool> destroyed_{false};
 };
 

@@ -5,27 +5,28 @@
 
 namespace gpupool {
 
-void PassThrough::add(std::uint64_t address, std::uint64_t bytes) {
+void PassThrough::add(std::uint64_t address, const Block& block) {
   const std::lock_guard<std::mutex> lock(mutex_);
   try {
-    blocks_.insert_or_assign(address, bytes);
+    blocks_.insert_or_assign(address, block);
   } catch (const std::bad_alloc&) {
     return;  // uncounted, but the program has its memory
   }
   blocks_now_.store(blocks_.size(), std::memory_order_relaxed);
-  const std::uint64_t live = live_.load(std::memory_order_relaxed) + bytes;
+  const std::uint64_t live = live_.load(std::memory_order_relaxed) + block.bytes;
   live_.store(live, std::memory_order_relaxed);
   if (live > peak_.load(std::memory_order_relaxed)) peak_.store(live, std::memory_order_relaxed);
 }
 
-bool PassThrough::remove(std::uint64_t address) {
+PassThrough::Block PassThrough::remove(std::uint64_t address) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = blocks_.find(address);
-  if (found == blocks_.end()) return false;
-  live_.store(live_.load(std::memory_order_relaxed) - found->second, std::memory_order_relaxed);
+  if (found == blocks_.end()) return {};
+  const Block block = found->second;
+  live_.store(live_.load(std::memory_order_relaxed) - block.bytes, std::memory_order_relaxed);
   blocks_.erase(found);
   blocks_now_.store(blocks_.size(), std::memory_order_relaxed);
-  return true;
+  return block;
 }
 
 }  // namespace gpupool

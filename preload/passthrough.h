@@ -1,5 +1,5 @@
 // Device memory that the driver itself serves: requests above pool.direct_above, what the pool could not hold, and
-// everything under strategy passthrough. Keeps address -> size, so that live bytes and their peak can be told. One
+// everything under strategy passthrough. Keeps the size of each, so that live bytes and their peak can be told. One
 // mutex, taken beside a driver call of microseconds; never held during one.
 #pragma once
 
@@ -12,9 +12,13 @@ namespace gpupool {
 
 class PassThrough {
  public:
-  void add(std::uint64_t address, std::uint64_t bytes);
-  /// The block at `address` was given back; false when it is not one of these.
-  bool remove(std::uint64_t address);
+  struct Block {
+    std::uint64_t bytes = 0;
+    std::uint16_t tag = 0;  // of the memory pool that counts it; 0: none
+  };
+  void add(std::uint64_t address, const Block& block);
+  /// The block at `address` was given back; an empty one when it is not one of these.
+  Block remove(std::uint64_t address);
   /// Lock-free: whether there is any block to look for.
   bool empty() const { return blocks_now_.load(std::memory_order_relaxed) == 0; }
 
@@ -23,7 +27,7 @@ class PassThrough {
 
  private:
   std::mutex mutex_;
-  std::unordered_map<std::uint64_t, std::uint64_t> blocks_;
+  std::unordered_map<std::uint64_t, Block> blocks_;
   std::atomic<std::uint64_t> blocks_now_{0};
   std::atomic<std::uint64_t> live_{0};
   std::atomic<std::uint64_t> peak_{0};

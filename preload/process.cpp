@@ -26,6 +26,7 @@ std::int64_t monotonic_ns() {
 void in_child() {
   log::forget_sink();
   process().trace.disown();
+  process().exports.abandon();
   epoch.fetch_add(1, std::memory_order_acq_rel);
   if (Process* fresh = new (std::nothrow) Process(*the_setup)) the_process.store(fresh, std::memory_order_release);
 }

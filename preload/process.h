@@ -17,6 +17,8 @@
 #include "device/driver_api.h"
 #include "preload/calls.h"
 #include "preload/curve.h"
+#include "preload/ipc_export.h"
+#include "preload/ipc_import.h"
 #include "preload/lookup.h"
 #include "preload/memory_pools.h"
 #include "preload/passthrough.h"
@@ -42,6 +44,8 @@ struct Process {
   Registry registry;
   MemoryPools pools;
   PassThrough direct;
+  Exports exports;
+  Imports imports;
   Calls calls;
   Curve curve;
   Recorder trace;

@@ -62,7 +62,7 @@ Home* Registry::make(CUcontext context, std::uint64_t bytes) {
   const ContextGuard current(api_, context);
   CUdevice device = 0;
   if (count == kMostHomes || !current.ok() || api_.cuCtxGetDevice(&device) != CUDA_SUCCESS) return nullptr;
-  const bool created = std::ranges::find(created_, context, &Created::context) != created_.end();
+  const bool created = is_created(context);
   try {
     homes_[count] =
         new Home(api_, captures_, context, device, created ? Home::Owner::kProgram : Home::Owner::kPrimary, bytes);
@@ -88,6 +88,17 @@ void Registry::introduce(Home& fresh) {
     other.add_peer(fresh.context(), fresh.device());
     fresh.add_peer(other.context(), other.device());
   });
+  for (const Grant& grant : grants_) {
+    apply(grant, fresh);
+    if (grant.accessor != fresh.device() || fresh.owner() != Home::Owner::kPrimary) continue;
+    each([&](Home& other) {
+      if (other.device() == grant.owner) other.add_peer(fresh.context(), fresh.device());
+    });
+  }
+}
+
+bool Registry::is_created(CUcontext context) const {
+  return std::ranges::find(created_, context, &Created::context) != created_.end();
 }
 
 unsigned Registry::number_of(const Home& home) const {
@@ -116,18 +127,34 @@ void Registry::forget_context(CUcontext context) {
   std::erase_if(peers_, [context](const Peer& peer) { return peer.owner == context || peer.accessor == context; });
 }
 
-// A context takes its streams along; what they freed on any tape belongs to anyone from then on.
-void Registry::end_streams(CUcontext context) const try {
-  each([&](Home& home) {
-    if (!home.serves()) return;
-    for (const StreamRef stream : home.tape()->streams()) {
-      const auto handle = reinterpret_cast<CUstream>(stream);
-      if ((stream & kThreadStream) != 0 || is_default_stream(handle)) continue;
-      if (home_of(api_, handle).context == context) home.tape()->stream_ending(stream);
-    }
-  });
-} catch (const std::bad_alloc&) {
-  return;  // no host memory to list them: their fragments stay theirs
+void Registry::stream_used(Home& home, CUstream stream) {
+  const StreamHome where = home_of(api_, stream);
+  CUdevice device = 0;
+  if (where.result != CUDA_SUCCESS || where.context == home.context()) return;
+  if (device_of(api_, where.context, device) != CUDA_SUCCESS) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto same = [&](const Foreign& known) { return known.home == &home && known.stream == stream; };
+  if (std::ranges::any_of(foreign_, same)) return;
+  try {
+    foreign_.push_back({&home, stream, where.context, device});
+  } catch (const std::bad_alloc&) {
+    return;  // its fragments stay its own
+  }
+}
+
+void Registry::stream_gone(CUstream stream) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::erase_if(foreign_, [stream](const Foreign& known) { return known.stream == stream; });
+}
+
+// A context takes its streams along; what they freed on other contexts' tapes belongs to anyone from then on.
+void Registry::end_streams(CUcontext context, StreamEnd end) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const Foreign& known : foreign_) {
+    if (known.context == context && known.home->serves())
+      known.home->tape()->stream_ending(reinterpret_cast<StreamRef>(known.stream), end);
+  }
+  std::erase_if(foreign_, [context](const Foreign& known) { return known.context == context; });
 }
 
 void Registry::context_created(CUcontext context) {
@@ -135,7 +162,7 @@ void Registry::context_created(CUcontext context) {
   if (device_of(api_, context, device) != CUDA_SUCCESS) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   try {
-    created_.push_back({context, device});
+    created_.push_back({.context = context, .device = device});
   } catch (const std::bad_alloc&) {
     return;
   }
@@ -144,26 +171,43 @@ void Registry::context_created(CUcontext context) {
   });
 }
 
+void Registry::context_attached(CUcontext context) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (Created& created : created_) {
+    if (created.context == context) ++created.users;
+  }
+}
+
+bool Registry::detach_ends(CUcontext context) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto created = std::ranges::find(created_, context, &Created::context);
+  return created != created_.end() && --created->users == 0;
+}
+
 void Registry::context_ending(CUcontext context) {
   Home* home = find(context);
   if (home && home->owner() == Home::Owner::kPrimary) return;  // the driver refuses to destroy it
-  end_streams(context);
+  end_streams(context, StreamEnd::kAhead);
   if (!home) return forget_context(context);
   wait_for(*home);
   retire(*home);
 }
 
-// A primary context without a pool of its own may still reach those of other cards.
-void Registry::forget_primary(CUdevice device) {
+// A primary context without a pool of its own may still reach those of other cards, and its streams have used them.
+void Registry::forget_primary(CUdevice device, StreamEnd end) {
   CUcontext gone = nullptr;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (const Peer& peer : peers_) {
-      const auto same = [&](const Created& created) { return created.context == peer.accessor; };
-      if (peer.accessor_device == device && std::none_of(created_.begin(), created_.end(), same)) gone = peer.accessor;
+      if (peer.accessor_device == device && !is_created(peer.accessor)) gone = peer.accessor;
+    }
+    for (const Foreign& known : foreign_) {
+      if (known.device == device && !is_created(known.context)) gone = known.context;
     }
   }
-  if (gone) forget_context(gone);
+  if (!gone) return;
+  end_streams(gone, end);
+  forget_context(gone);
 }
 
 CUcontext Registry::primary_ending(CUdevice device) {
@@ -172,10 +216,10 @@ CUcontext Registry::primary_ending(CUdevice device) {
     if (home.device() != device || home.owner() != Home::Owner::kPrimary || !home.alive()) return;
     context = home.context();
     wait_for(home);
-    end_streams(context);
+    end_streams(context, StreamEnd::kAhead);
     retire(home);
   });
-  forget_primary(device);
+  forget_primary(device, StreamEnd::kAhead);
   return context;
 }
 
@@ -186,10 +230,24 @@ CUcontext Registry::primary_released(CUdevice device) {
   each([&](Home& home) {
     if (home.device() != device || home.owner() != Home::Owner::kPrimary || !home.alive()) return;
     context = home.context();
+    end_streams(context, StreamEnd::kGone);
     retire(home);
   });
-  forget_primary(device);
+  forget_primary(device, StreamEnd::kGone);
   return context;
+}
+
+std::vector<CUdevice> Registry::primary_devices() {
+  std::vector<CUdevice> devices;
+  each([&](Home& home) {
+    if (home.owner() == Home::Owner::kPrimary && home.alive()) devices.push_back(home.device());
+  });
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const Peer& peer : peers_) devices.push_back(peer.accessor_device);
+  for (const Foreign& known : foreign_) devices.push_back(known.device);
+  std::ranges::sort(devices);
+  devices.erase(std::unique(devices.begin(), devices.end()), devices.end());
+  return devices;
 }
 
 void Registry::peer_enabled(CUcontext owner, CUcontext accessor) {
@@ -214,14 +272,22 @@ void Registry::peer_disabled(CUcontext owner, CUcontext accessor) {
 
 void Registry::access_granted(CUdevice owner, CUdevice accessor) {
   if (owner == accessor) return;
-  const Home* reader = of_primary(accessor);
-  each([&](Home& home) {
-    if (home.device() != owner || !home.serves()) return;
-    if (reader)
-      home.add_peer(reader->context(), accessor);
-    else
-      home.add_access(accessor);
-  });
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const Grant grant{owner, accessor};
+  try {
+    grants_.push_back(grant);
+  } catch (const std::bad_alloc&) {
+    return;
+  }
+  each([&](Home& home) { apply(grant, home); });
+}
+
+void Registry::apply(const Grant& grant, Home& home) const {
+  if (home.device() != grant.owner || !home.serves()) return;
+  if (const Home* reader = of_primary(grant.accessor))
+    home.add_peer(reader->context(), grant.accessor);
+  else
+    home.add_access(grant.accessor);
 }
 
 }  // namespace gpupool

@@ -49,18 +49,28 @@ class Registry {
   /// Keeps new homes from being made while held; comes before any tape's lock.
   std::unique_lock<std::mutex> hold() { return std::unique_lock<std::mutex>(mutex_); }
 
+  /// The stream has a line on the tape of `home`. One of another context is remembered, so that its line ends with that
+  /// context.
+  void stream_used(Home& home, CUstream stream);
+  void stream_gone(CUstream stream);
+
   void context_created(CUcontext context);
+  void context_attached(CUcontext context);
+  /// Would this cuCtxDetach be the context's end?
+  bool detach_ends(CUcontext context);
   /// Before the driver destroys a context of the program: waits for it, retires its home.
   void context_ending(CUcontext context);
   /// Before the driver resets a primary context. The context, or null where it had no home.
   CUcontext primary_ending(CUdevice device);
   /// After a release: the primary context may be gone now. The context if it is, null otherwise.
   CUcontext primary_released(CUdevice device);
+  /// The devices that a primary context is known of.
+  std::vector<CUdevice> primary_devices();
 
   void peer_enabled(CUcontext owner, CUcontext accessor);
   void peer_disabled(CUcontext owner, CUcontext accessor);
-  /// The pools of `owner` are opened to another device: access for its kernels, and its context joins the fences once
-  /// it is known.
+  /// The pools of `owner` are opened to another device, those that come later too: access for its kernels, and its
+  /// context joins the fences once it is known.
   void access_granted(CUdevice owner, CUdevice accessor);
 
  private:
@@ -72,6 +82,18 @@ class Registry {
   struct Created {
     CUcontext context;
     CUdevice device;
+    unsigned users = 1;  // cuCtxAttach and cuCtxDetach
+  };
+  struct Grant {
+    CUdevice owner;
+    CUdevice accessor;
+  };
+  // A stream of another context than the tape's on which its memory was used.
+  struct Foreign {
+    Home* home;
+    CUstream stream;
+    CUcontext context;
+    CUdevice device;
   };
 
   Home* find(CUcontext context) const;
@@ -80,8 +102,10 @@ class Registry {
   void wait_for(const Home& home) const;
   void retire(Home& home);
   void forget_context(CUcontext context);
-  void forget_primary(CUdevice device);
-  void end_streams(CUcontext context) const;
+  void forget_primary(CUdevice device, StreamEnd end);
+  void end_streams(CUcontext context, StreamEnd end);
+  void apply(const Grant& grant, Home& home) const;
+  bool is_created(CUcontext context) const;
 
   const DriverApi& api_;
   const Captures& captures_;
@@ -90,6 +114,8 @@ class Registry {
   std::atomic<unsigned> count_{0};
   std::vector<Created> created_;  // by the program; every other context is a primary one
   std::vector<Peer> peers_;
+  std::vector<Grant> grants_;
+  std::vector<Foreign> foreign_;
 };
 
 }  // namespace gpupool

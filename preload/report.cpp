@@ -172,7 +172,10 @@ void finish_process() {
     Process& ending = process();
     const Depth depth = Guard::inside() ? Depth::kCountersOnly : Depth::kFull;
     const Guard guard;
-    if (depth == Depth::kFull) ending.registry.each([](Home& home) { home.stop_prefill(); });
+    if (depth == Depth::kFull) {
+      ending.exports.stop();
+      ending.registry.each([](Home& home) { home.stop_prefill(); });
+    }
     ending.trace.finish();
     if (!used_device_memory(ending)) return;
     if (depth == Depth::kFull) sample(guard);

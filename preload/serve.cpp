@@ -17,7 +17,7 @@ constexpr std::uint64_t kDriverSlack = std::uint64_t{64} << 20;
 
 CUresult driver_said(Home& home, int code) {
   const auto result = static_cast<CUresult>(code);
-  if (is_sticky(result)) home.lose();
+  if (is_sticky(result)) home.lose(result);
   return result;
 }
 
@@ -87,16 +87,18 @@ void report_out_of_memory(const Guard&, const Home& home, const Request& request
 
 CUresult give_back(const Guard&, Home& home, HookRow row, CUdeviceptr address, Line line) {
   CUresult waited = CUDA_SUCCESS;
-  if (line == kContextLine && home.tape()->options().reuse == ReusePolicy::kSync && !process().captures.any_open()) {
-    const ContextGuard current(setup().api, home.context());
-    waited = current.ok() ? setup().api.cuCtxSynchronize() : current.result();
+  WorkOnIt work = WorkOnIt::kInFlight;
+  if (line == kContextLine && home.frees_wait() && !process().captures.any_open()) {
+    waited = home.wait_for_work();
+    if (waited == CUDA_SUCCESS) work = WorkOnIt::kDone;
   }
   process().trace.freeing(row, home, address, line);
-  const Freed freed = home.tape()->free(address, line);
+  const Freed freed = home.tape()->free(address, line, work);
   if (freed.result == FreeResult::kNotABlock) return CUDA_ERROR_INVALID_VALUE;
   if (freed.record != 0) home.freed_by_this_thread(freed.record);
   if (MemoryPool* pool = process().pools.of_tag(freed.tag)) pool->give_back(freed.requested);
   // The block is free whatever became of its record; only an error that stays with the context is the program's to see.
+  if (home.lost() != CUDA_SUCCESS) return home.lost();
   return driver_said(home, is_sticky(static_cast<CUresult>(freed.code)) ? freed.code : waited);
 }
 

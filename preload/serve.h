@@ -35,14 +35,20 @@ CUresult watched(const Guard& guard, HookRow row, std::uint64_t bytes, Ask ask) 
   return result;
 }
 
-/// The same for device memory with an address, whose size is kept until it is freed. `stream` is for the trace.
+/// Whose a request that goes to the driver is: its stream, for the trace, and the memory pool of ours that counts it.
+struct Passing {
+  std::uint64_t stream = kTraceNoStream;
+  std::uint16_t tag = MemoryPools::kPlain;
+};
+
+/// The same for device memory with an address, whose size is kept until it is freed.
 template <class Ask>
 CUresult pass_through(const Guard& guard, HookRow row, std::uint64_t bytes, CUdeviceptr* out, Ask ask,
-                      std::uint64_t stream = kTraceNoStream) {
+                      const Passing& passing = {}) {
   const CUresult result = watched(guard, row, bytes, ask);
   if (result != CUDA_SUCCESS || !out) return result;
-  process().direct.add(*out, bytes);
-  process().trace.passed(row, bytes, *out, stream);
+  process().direct.add(*out, {bytes, passing.tag});
+  process().trace.passed(row, bytes, *out, passing.stream);
   return result;
 }
 
@@ -58,11 +64,11 @@ CUresult driver_said(Home& home, int code);
 /// Serves from the tape; where the tape has nothing, the driver itself is tried before the answer is "out of memory".
 template <class Ask>
 CUresult serve(const Guard& guard, Home& home, const Request& request, HookRow row, CUdeviceptr* out, Ask ask) {
-  if (home.lost()) return ask();
+  if (home.lost() != CUDA_SUCCESS) return ask();
   const std::uint64_t direct_above = home.resolved().options.direct_above;
-  const std::uint64_t stream = request.line == kContextLine ? kTraceNoStream : request.line;
+  const Passing passing{request.line == kContextLine ? kTraceNoStream : request.line, request.tag};
   if (direct_above != 0 && request.bytes > direct_above)
-    return pass_through(guard, row, request.bytes, out, ask, stream);
+    return pass_through(guard, row, request.bytes, out, ask, passing);
   if (process().curve.due()) sample(guard);
   const Grant grant = home.tape()->allocate(request);
   switch (grant.verdict) {
@@ -80,7 +86,7 @@ CUresult serve(const Guard& guard, Home& home, const Request& request, HookRow r
       process().trace.pool_full(row, home, request, grant.verdict);
       break;
   }
-  const CUresult result = pass_through(guard, row, request.bytes, out, ask, stream);
+  const CUresult result = pass_through(guard, row, request.bytes, out, ask, passing);
   if (out_of_memory(result) && grant.verdict != Verdict::kDriverError) {
     report_out_of_memory(guard, home, request, grant.verdict);
   }
@@ -95,7 +101,9 @@ template <class Ask>
 CUresult pass_free(const Guard&, HookRow row, CUdeviceptr address, Ask ask) {
   process().trace.passing_free(row, address);
   const CUresult result = ask();
-  if (result == CUDA_SUCCESS && !process().direct.empty()) process().direct.remove(address);
+  if (result != CUDA_SUCCESS || process().direct.empty()) return result;
+  const PassThrough::Block block = process().direct.remove(address);
+  if (MemoryPool* pool = process().pools.of_tag(block.tag)) pool->give_back(block.bytes);
   return result;
 }
 

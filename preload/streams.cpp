@@ -25,13 +25,16 @@ __thread Cached cached = {nullptr, nullptr, 0, nullptr, kContextLine, false};
 std::atomic<std::uint64_t> threads{0};
 __thread std::uint64_t thread_serial = 0;
 
-// A thread's default stream goes with the thread: its fragments then belong to anyone.
+// A thread's default stream goes with the thread: its fragments then belong to anyone. Destructors of the program's own
+// thread-local data may run after this one and free on that stream still: it is then a stream of another name.
 void thread_ends(void* serial) {
   const Guard guard;
   const StreamRef stream = kThreadStream | reinterpret_cast<std::uintptr_t>(serial);
   process().registry.each([stream](Home& home) {
     if (home.serves()) home.tape()->stream_ending(stream);
   });
+  cached = {};
+  thread_serial = 0;
 }
 
 StreamRef this_thread_stream() {
@@ -52,7 +55,9 @@ StreamRef this_thread_stream() {
 Line line_of(Home& home, CUstream stream, CUcontext current) {
   if (is_default_stream(stream) && current != home.context()) return kContextLine;
   if (stream == CU_STREAM_PER_THREAD) return home.tape()->line_of(this_thread_stream(), true);
-  return home.tape()->line_of(reinterpret_cast<StreamRef>(stream), false);
+  const Line line = home.tape()->line_of(reinterpret_cast<StreamRef>(stream), false);
+  if (!is_default_stream(stream)) process().registry.stream_used(home, stream);
+  return line;
 }
 
 bool hit(CUstream stream, CUcontext current, std::uint64_t now) {
@@ -89,10 +94,19 @@ Line line_on(const Guard&, Home& home, CUstream stream) {
 
 bool captures_stream(CUstream stream) { return process().captures.any_open() && is_capturing(setup().api, stream); }
 
+CUresult fault_on(CUstream stream) {
+  const DriverApi& api = setup().api;
+  unsigned long long id = 0;
+  if (!api.cuStreamGetId || process().captures.any_open()) return CUDA_SUCCESS;
+  const CUresult result = api.cuStreamGetId(stream, &id);
+  return is_sticky(result) ? result : CUDA_SUCCESS;
+}
+
 void stream_ending(const Guard&, CUstream stream) {
   process().registry.each([stream](Home& home) {
     if (home.serves()) home.tape()->stream_ending(reinterpret_cast<StreamRef>(stream));
   });
+  process().registry.stream_gone(stream);
   epoch.fetch_add(1, std::memory_order_acq_rel);
 }
 

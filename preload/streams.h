@@ -28,6 +28,10 @@ Line line_on(const Guard& guard, Home& home, CUstream stream);
 /// Is the stream part of a capture? Asks the driver only while one is open in the process.
 bool captures_stream(CUstream stream);
 
+/// The sticky error of the stream's context, or success: the cheapest call that tells, as a request that the pool can
+/// serve makes none. Not asked while a capture is open.
+CUresult fault_on(CUstream stream);
+
 /// Before the driver destroys the stream: what it freed belongs to anyone from now on.
 void stream_ending(const Guard& guard, CUstream stream);
 

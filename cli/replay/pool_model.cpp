@@ -23,7 +23,11 @@ bool PoolModel::allocate(std::uint32_t slot, Bytes bytes, std::uint32_t stream) 
   return true;
 }
 
-void PoolModel::free(std::uint32_t slot, std::uint32_t stream) { tape_.free(addresses_[slot], line_of(stream)); }
+void PoolModel::free(std::uint32_t slot, std::uint32_t stream) {
+  const Line line = line_of(stream);
+  const bool waits = line == kContextLine && tape_.options().reuse == ReusePolicy::kSync;
+  tape_.free(addresses_[slot], line, waits ? WorkOnIt::kDone : WorkOnIt::kInFlight);
+}
 
 Line PoolModel::line_of(std::uint32_t stream) {
   if (stream == kPlain) return kContextLine;

@@ -62,8 +62,6 @@ std::string shown(World& world, Block& block, CUpointer_attribute which, const V
                                                                  : "gone";
     case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
       return plain + " " + std::to_string(value.words[1]);
-    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-      return World::unless(Exception::legacy_ipc, plain);
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
       return World::unless(Exception::gpu_direct_rdma, plain);
     case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:

@@ -7,7 +7,6 @@
 #include "tests/simcuda/streams.h"
 
 namespace gpupool::sim {
-namespace {
 
 CUresult primary_retain(CUcontext* out, CUdevice ordinal) {
   Device* device = nullptr;
@@ -40,6 +39,8 @@ CUresult primary_release(CUdevice ordinal) {
   if (device->primary_users == 0) return CUDA_ERROR_INVALID_CONTEXT;
   return --device->primary_users == 0 ? primary_reset(ordinal) : CUDA_SUCCESS;
 }
+
+namespace {
 
 CUresult primary_state(CUdevice ordinal, unsigned* flags, int* active) {
   Device* device = nullptr;
@@ -79,6 +80,22 @@ CUresult destroy(CUcontext context) {
   if (!stack.empty() && stack.back() == context) stack.pop_back();
   destroy_context(context);
   return CUDA_SUCCESS;
+}
+
+CUresult attach(CUcontext* out, unsigned flags) {
+  Context* context = nullptr;
+  if (const CUresult e = current_context_even_lost(context)) return e;
+  if (!out || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  ++context->users;
+  *out = context;
+  return CUDA_SUCCESS;
+}
+
+CUresult detach(CUcontext context) {
+  Context* current = nullptr;
+  if (const CUresult e = current_context_even_lost(current)) return e;
+  if (context != current || context->primary || context->parent) return CUDA_ERROR_INVALID_CONTEXT;
+  return --context->users == 0 ? destroy(context) : CUDA_SUCCESS;
 }
 
 CUresult push(CUcontext context) {
@@ -232,6 +249,8 @@ CUresult cuCtxCreate_v4(CUcontext* c, CUctxCreateParams* params, unsigned flags,
   return enter(Symbol::cuCtxCreate_v4, create_v4, c, params, flags, d);
 }
 CUresult cuCtxDestroy_v2(CUcontext c) { return enter(Symbol::cuCtxDestroy_v2, destroy, c); }
+CUresult cuCtxAttach(CUcontext* c, unsigned flags) { return enter(Symbol::cuCtxAttach, attach, c, flags); }
+CUresult cuCtxDetach(CUcontext c) { return enter(Symbol::cuCtxDetach, detach, c); }
 CUresult cuCtxPushCurrent_v2(CUcontext c) { return enter(Symbol::cuCtxPushCurrent_v2, push, c); }
 CUresult cuCtxPopCurrent_v2(CUcontext* c) { return enter(Symbol::cuCtxPopCurrent_v2, pop, c); }
 CUresult cuCtxSetCurrent(CUcontext c) { return enter(Symbol::cuCtxSetCurrent, set_current, c); }

@@ -37,6 +37,10 @@ void start_context(Context& context);
 void empty_context(Context& context);
 void destroy_context(Context* context);
 
+// What holds a primary context alive: the program's retains, and each green context.
+CUresult primary_retain(CUcontext* out, CUdevice ordinal);
+CUresult primary_release(CUdevice ordinal);
+
 // Takes the context's plain, managed, host and imported memory back. (memory.cpp)
 void release_memory_of(Context& context);
 

@@ -62,6 +62,8 @@ CUresult create(CUgreenCtx* out, CUdevResourceDesc description, CUdevice ordinal
   if (!device->primary || !device->primary->legacy) return CUDA_ERROR_INVALID_CONTEXT;
   Context* context = make_context(*device, 0);
   context->parent = device->primary;
+  CUcontext held = nullptr;
+  if (const CUresult e = primary_retain(&held, ordinal)) return e;
   *out = reinterpret_cast<CUgreenCtx>(context);
   return CUDA_SUCCESS;
 }
@@ -74,8 +76,9 @@ CUresult find_green(CUgreenCtx handle, Context*& out) {
 CUresult destroy(CUgreenCtx handle) {
   Context* context = nullptr;
   if (const CUresult e = find_green(handle, context)) return e;
+  const int device = context->device->ordinal;
   destroy_context(context);
-  return CUDA_SUCCESS;
+  return primary_release(device);
 }
 
 CUresult as_context(CUcontext* out, CUgreenCtx handle) {

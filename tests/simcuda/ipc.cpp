@@ -28,10 +28,13 @@ struct HandleContent {
 };
 static_assert(sizeof(HandleContent) <= sizeof(CUipcMemHandle) - 8);
 
-// An opened block starts within a page that neighbours share.
+// An opened block starts within a page that neighbours share. Opened again in its context, it is the same.
 struct Opened {
+  HandleContent content;
+  Context* context;
   void* pages;
   uint64_t bytes;
+  unsigned users;
 };
 std::unordered_map<CUdeviceptr, Opened>& opened() {
   static auto* const instance = new std::unordered_map<CUdeviceptr, Opened>;
@@ -59,6 +62,12 @@ CUresult open_handle(CUdeviceptr* out, CUipcMemHandle handle, unsigned flags) {
     return CUDA_ERROR_INVALID_VALUE;
   // A process cannot open its own handle.
   if (content.process == getpid()) return CUDA_ERROR_INVALID_CONTEXT;
+  for (auto& [address, known] : opened()) {
+    if (known.context != context || std::memcmp(&known.content, &content, sizeof content) != 0) continue;
+    ++known.users;
+    *out = address;
+    return CUDA_SUCCESS;
+  }
   char path[48];
   std::snprintf(path, sizeof path, "/proc/%d/fd/%d", content.process, content.file);
   const int file = open(path, O_RDWR | O_CLOEXEC);
@@ -70,7 +79,7 @@ CUresult open_handle(CUdeviceptr* out, CUipcMemHandle handle, unsigned flags) {
   close(file);
   if (pages == MAP_FAILED) return CUDA_ERROR_MAP_FAILED;
   *out = reinterpret_cast<CUdeviceptr>(pages) + skip;
-  opened()[*out] = Opened{pages, bytes};
+  opened()[*out] = Opened{content, context, pages, bytes, 1};
   add_allocation(*out, content.size, MemoryKind::kImported, context, context->device->ordinal);
   state().regions[*out] = Region{content.size, all_devices()};
   return CUDA_SUCCESS;
@@ -79,8 +88,9 @@ CUresult open_handle(CUdeviceptr* out, CUipcMemHandle handle, unsigned flags) {
 CUresult close_handle(CUdeviceptr address) {
   Context* context = nullptr;
   if (const CUresult e = current_context(context)) return e;
-  if (!opened().count(address)) return CUDA_ERROR_INVALID_VALUE;
-  remove_allocation(address);
+  const auto found = opened().find(address);
+  if (found == opened().end()) return CUDA_ERROR_INVALID_VALUE;
+  if (--found->second.users == 0) remove_allocation(address);
   return CUDA_SUCCESS;
 }
 

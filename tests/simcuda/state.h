@@ -105,7 +105,8 @@ struct Physical {
   CUmemAllocationProp prop{};
   int file = -1;
   uint64_t file_offset = 0;
-  bool own_file = false;                    // shareable: a file of its own, else a part of the card's
+  bool own_file = false;                    // a descriptor of its own, else a part of the card's
+  bool shared = false;                      // has been exported
   int device = -1;                          // -1: host memory, not counted
   CUmemGenericAllocationHandle handle = 0;  // its name while one is held, or its last
   ~Physical();
@@ -182,6 +183,7 @@ struct CUctx_st {
   uint64_t id = 0;
   gpupool::sim::Device* device = nullptr;
   unsigned flags = 0;
+  unsigned users = 1;  // of one that the program made: cuCtxAttach and cuCtxDetach
   bool primary = false;
   CUctx_st* parent = nullptr;     // of a green context: its primary
   CUresult error = CUDA_SUCCESS;  // sticky

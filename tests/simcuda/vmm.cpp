@@ -1,6 +1,6 @@
 // The VMM interface as it was measured: a mapping covers its handle whole, an unmap covers mappings whole, nothing
-// waits for the device, nothing disturbs a capture, and a reset of the context takes nothing back. Handles that are not
-// shareable lie in one file per card, one behind the other, so that a small limit of open files is no limit of handles.
+// waits for the device, nothing disturbs a capture, and a reset of the context takes nothing back. A card's
+// handles lie in one file, one behind the other, so that a small limit of open files is no limit of handles.
 #include "tests/simcuda/vmm.h"
 
 #include <fcntl.h>
@@ -55,14 +55,15 @@ CUresult open_file(const char* name, uint64_t size, int& out) {
 }
 
 CUresult place(Physical& physical) {
-  if (physical.prop.requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE || physical.device < 0) {
+  // The name tells an importer which card it is.
+  const std::string name = "simcuda-card:" + std::to_string(physical.device);
+  if (physical.device < 0) {
     physical.own_file = true;
-    // The name tells an importer which card it is.
-    return open_file(("simcuda-card:" + std::to_string(physical.device)).c_str(), physical.size, physical.file);
+    return open_file(name.c_str(), physical.size, physical.file);
   }
   Device& device = *state().devices[static_cast<size_t>(physical.device)];
   if (device.vmm_file < 0) {
-    if (const CUresult e = open_file("simcuda-handles", 0, device.vmm_file)) return e;
+    if (const CUresult e = open_file(name.c_str(), 0, device.vmm_file)) return e;
   }
   physical.file = device.vmm_file;
   physical.file_offset = device.vmm_file_end;
@@ -198,6 +199,8 @@ Physical::~Physical() {
   if (file < 0) return;
   if (own_file) {
     close(file);
+  } else if (shared) {
+    return;  // another process may still map it
   } else if (fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(file_offset),
                        static_cast<off_t>(size))) {
     return;  // its pages stay with the host; nothing else changes

@@ -1,6 +1,7 @@
-// VMM memory between processes: a shareable handle is a file of its own, and its descriptor is the shareable name.
-// Imported twice in one process it is the same physical memory. Also dma-buf descriptors, which here only keep the
-// memory's file open.
+// VMM memory between processes: the shareable name is a descriptor of the card's file, opened anew, whose position says
+// which part of it the handle is. Imported twice in one process it is the same physical memory. Also dma-buf
+// descriptors, which here only keep the memory's file open.
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,9 +16,23 @@
 namespace gpupool::sim {
 namespace {
 
-std::map<ino_t, std::weak_ptr<Physical>>& by_file() {
-  static auto* const instance = new std::map<ino_t, std::weak_ptr<Physical>>;
+// Where in which file memory lies.
+using Spot = std::pair<ino_t, uint64_t>;
+std::map<Spot, std::weak_ptr<Physical>>& by_spot() {
+  static auto* const instance = new std::map<Spot, std::weak_ptr<Physical>>;
   return *instance;
+}
+
+// Begin and size in one number that fits a file's position.
+constexpr unsigned kSizeBits = 24;
+off_t position_of(const Physical& physical) {
+  return static_cast<off_t>(physical.file_offset / kGranularity << kSizeBits | physical.size / kGranularity);
+}
+uint64_t begin_of(off_t position) {
+  return static_cast<uint64_t>(position) / (uint64_t{1} << kSizeBits) * kGranularity;
+}
+uint64_t size_of(off_t position) {
+  return (static_cast<uint64_t>(position) & ((uint64_t{1} << kSizeBits) - 1)) * kGranularity;
 }
 
 // The card is told by the name that vmm.cpp gave the file; false for a file that is not ours.
@@ -39,9 +54,13 @@ CUresult export_handle(void* out, CUmemGenericAllocationHandle handle, CUmemAllo
   if (!(physical->prop.requestedHandleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR))
     return CUDA_ERROR_INVALID_VALUE;
   struct stat about {};
-  const int file = dup(physical->file);
-  if (file < 0 || fstat(file, &about) != 0) return CUDA_ERROR_OPERATING_SYSTEM;
-  by_file()[about.st_ino] = physical;
+  char path[40];
+  std::snprintf(path, sizeof path, "/proc/self/fd/%d", physical->file);
+  const int file = open(path, O_RDWR | O_CLOEXEC);
+  if (file < 0 || fstat(file, &about) != 0 || lseek(file, position_of(*physical), SEEK_SET) < 0)
+    return CUDA_ERROR_OPERATING_SYSTEM;
+  by_spot()[{about.st_ino, physical->file_offset}] = physical;
+  physical->shared = true;
   std::memcpy(out, &file, sizeof file);
   return CUDA_SUCCESS;
 }
@@ -51,12 +70,14 @@ CUresult import_handle(CUmemGenericAllocationHandle* out, void* shareable, CUmem
   const int given = static_cast<int>(reinterpret_cast<intptr_t>(shareable));
   struct stat about {};
   int device = -1;
-  if (fstat(given, &about) != 0 || !card_of_file(given, device)) return CUDA_ERROR_INVALID_VALUE;
-  std::weak_ptr<Physical>& known = by_file()[about.st_ino];
+  const off_t position = lseek(given, 0, SEEK_CUR);
+  if (position <= 0 || fstat(given, &about) != 0 || !card_of_file(given, device)) return CUDA_ERROR_INVALID_VALUE;
+  std::weak_ptr<Physical>& known = by_spot()[{about.st_ino, begin_of(position)}];
   std::shared_ptr<Physical> physical = known.lock();
   if (!physical) {
     physical = std::make_shared<Physical>();
-    physical->size = static_cast<uint64_t>(about.st_size);
+    physical->size = size_of(position);
+    physical->file_offset = begin_of(position);
     physical->prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     physical->prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
     physical->prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;

@@ -27,6 +27,14 @@ class Kernels {
     void* parameters[] = {&ticks};
     launch("spin", stream, parameters);
   }
+  void wait_flag(CUstream stream, CUdeviceptr flag) {
+    void* parameters[] = {&flag};
+    launch("wait_flag", stream, parameters);
+  }
+  void set_flag(CUstream stream, CUdeviceptr flag) {
+    void* parameters[] = {&flag};
+    launch("set_flag", stream, parameters);
+  }
   void fault(CUstream stream) { launch("fault", stream, nullptr); }
   std::uint32_t wrong_bytes() {
     OK(cuCtxSynchronize());

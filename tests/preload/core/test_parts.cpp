@@ -22,11 +22,11 @@ TEST_CASE("sizes fall into their power of two") {
 TEST_CASE("pass-through memory is live until it is freed") {
   PassThrough direct;
   CHECK(direct.empty());
-  direct.add(0x1000, 100);
-  direct.add(0x2000, 50);
+  direct.add(0x1000, {100, 0});
+  direct.add(0x2000, {50, 7});
   CHECK(direct.live() == 150);
-  CHECK(direct.remove(0x1000));
-  CHECK_FALSE(direct.remove(0x1000));
+  CHECK(direct.remove(0x1000).bytes == 100);
+  CHECK(direct.remove(0x1000).bytes == 0);
   CHECK(direct.live() == 50);
   CHECK(direct.peak() == 150);
 }
