@@ -1,16 +1,18 @@
 #include "pool/best_fit.h"
 
-#include <new>
-
 namespace gpupool {
 
-BestFit::BestFit(Granules span, Granules handle)
-    : span_(span),
-      handle_(handle),
-      likely_leaf_(static_cast<std::uint32_t*>(std::calloc(std::size_t{span} / kNear + 1, sizeof(std::uint32_t))),
-                   &std::free) {
-  if (likely_leaf_ == nullptr) throw std::bad_alloc();
-  map_.insert(tree_, 0, gap());
+BestFit::BestFit(Granules span, Granules handle) : span_(span), handle_(handle), segments_(span) {
+  become(*insert({0, span}, Segment::kNowhere), Kind::kGap);
+  become(*insert({span, span}, 0), Kind::kEnd);
+  gaps_.insert(gap_tree_, 0, {});
+}
+
+Segment* BestFit::insert(Range range, Granules before) {
+  Segment* segment = segments_.insert(range.begin);
+  segment->size = range.size();
+  segment->before = before;
+  return segment;
 }
 
 void BestFit::take(const Hole& whole, Range part, const Block& taken) {
@@ -19,137 +21,198 @@ void BestFit::take(const Hole& whole, Range part, const Block& taken) {
   History middle = fragments_.cut(front, whole.range, part.begin);
   History back = fragments_.cut(middle, {part.begin, whole.range.end}, part.end);
   fragments_.discard(middle);
-  Map::Cursor c = whole.cursor;
-  Range before{whole.range.begin, part.begin};
-  Range behind{part.end, whole.range.end};
-  if (before.empty()) {
-    map_.value(c) = segment_of(taken);
-  } else {
-    map_.value(c) = hole(front);
+  Segment* segment = whole.segment;
+  const Range before{whole.range.begin, part.begin};
+  const Range rest{part.end, whole.range.end};
+  if (!before.empty()) {
+    segment->size = before.size();
+    become(*segment, Kind::kHole, front.bits());
     list_hole(before);
-    c = map_.insert_behind(tree_, c, part.begin, segment_of(taken));
+    segment = insert(part, before.begin);
   }
-  if (!behind.empty()) {
-    map_.insert_behind(tree_, c, behind.begin, hole(back));
-    list_hole(behind);
+  segment->size = part.size();
+  become_block(*segment, taken);
+  if (!rest.empty()) {
+    become(*insert(rest, part.begin), Kind::kHole, back.bits());
+    list_hole(rest);
   }
+  segments_.find(whole.range.end)->before = rest.empty() ? part.begin : rest.begin;
   // The next request of this size will want the next hole of this size, which at a million blocks is far from any
   // cache.
-  Range next = holes_.best_fit(whole.range.size());
-  map_.prefetch(likely_leaf_[next.begin / kNear]);
+  segments_.prefetch(holes_.best_fit(whole.range.size()).begin);
 }
 
 void BestFit::free(const Owned& owned, std::uint32_t line, std::uint64_t record) {
   if (owned.block.pinned) {
-    map_.value(owned.cursor).kind = Kind::kRetained;
+    become(*owned.segment, Kind::kRetained);
     retained_bytes_ += bytes_of(owned.range.size());
     return;
   }
-  settle_hole(owned.cursor, owned.range, record == 0 ? History{} : fragments_.make(owned.range, line, record));
+  become_hole(owned.segment, record == 0 ? History{} : fragments_.make(owned.range, line, record));
 }
 
-// The segment at `c`, which is no hole yet, becomes one and joins its neighbours.
-void BestFit::settle_hole(Map::Cursor c, Range range, History history) {
-  Map::Cursor left = map_.previous(c);
-  if (left.valid() && map_.value(left).kind == Kind::kHole) {
-    Range neighbour{map_.key(left), range.begin};
-    unlist_hole(neighbour);
-    history = fragments_.join(history_of(map_.value(left)), neighbour, history, range);
-    map_.erase(tree_, c);
-    c = left;
-    range.begin = neighbour.begin;
+// A segment that is no hole yet becomes one and joins its neighbours.
+void BestFit::become_hole(Segment* segment, History history) {
+  Range range = segment->range();
+  Segment* right = segments_.find(range.end);
+  Segment* left = before(segment);
+  if (kind(*right) == Kind::kHole) {
+    const Range joined = right->range();
+    unlist_hole(joined);
+    history = fragments_.join(history, range, history_of(*right), joined);
+    range.end = joined.end;
+    segments_.erase(right, range.begin, range.end);
+    right = segments_.find(range.end);
+    right->before = range.begin;
   }
-  Map::Cursor right = map_.next(c);
-  if (right.valid() && map_.value(right).kind == Kind::kHole) {
-    Range neighbour = range_of(right);
-    unlist_hole(neighbour);
-    history = fragments_.join(history, range, history_of(map_.value(right)), neighbour);
-    map_.erase(tree_, right);
-    range.end = neighbour.end;
+  if (left != nullptr && kind(*left) == Kind::kHole) {
+    const Range joined = left->range();
+    unlist_hole(joined);
+    history = fragments_.join(history_of(*left), joined, history, range);
+    segments_.erase(segment, joined.begin, range.end);
+    range.begin = joined.begin;
+    right->before = range.begin;
+    segment = left;
   }
-  map_.value(c) = hole(history);
+  segment->size = range.size();
+  become(*segment, Kind::kHole, history.bits());
   list_hole(range);
 }
 
+// A segment that is no gap yet becomes one and joins its neighbours.
+void BestFit::become_gap(Segment* segment) {
+  Range range = segment->range();
+  Segment* right = segments_.find(range.end);
+  Segment* left = before(segment);
+  if (kind(*right) == Kind::kGap) {
+    range.end = right->end();
+    gaps_.erase(gap_tree_, gaps_.floor(gap_tree_, right->begin));
+    segments_.erase(right, range.begin, range.end);
+    right = segments_.find(range.end);
+    right->before = range.begin;
+  }
+  if (left != nullptr && kind(*left) == Kind::kGap) {
+    segments_.erase(segment, left->begin, range.end);
+    range.begin = left->begin;
+    right->before = range.begin;
+    segment = left;
+  } else {
+    gaps_.insert(gap_tree_, range.begin, {});
+  }
+  segment->size = range.size();
+  become(*segment, Kind::kGap);
+}
+
+// Cuts a segment in two; both keep what it was. Returns the one that begins at `at`.
+Segment* BestFit::cut(Segment* segment, Granules at) {
+  const Segment whole = *segment;
+  segment->size = at - whole.begin;
+  Segment* upper = insert({at, whole.end()}, whole.begin);
+  upper->marks = whole.marks;
+  upper->content = whole.content;
+  behind(upper)->before = at;
+  return upper;
+}
+
 void BestFit::gap_to_hole(Range range) {
-  Map::Cursor c = map_.floor(tree_, range.begin);
-  Range whole = range_of(c);
-  if (range.end < whole.end) map_.insert_behind(tree_, c, range.end, gap());
-  c = map_.floor(tree_, range.begin);
-  if (whole.begin < range.begin) c = map_.insert_behind(tree_, c, range.begin, gap());
-  settle_hole(c, range, {});
+  Segment* gap = segments_.floor(range.begin);
+  if (gap->begin < range.begin) {
+    gap = cut(gap, range.begin);
+  } else {
+    gaps_.erase(gap_tree_, gaps_.floor(gap_tree_, range.begin));
+  }
+  if (range.end < gap->end()) {
+    cut(gap, range.end);
+    gaps_.insert(gap_tree_, range.end, {});
+    gap = segments_.find(range.begin);
+  }
+  become_hole(gap, {});
 }
 
 void BestFit::hole_to_gap(Range range) {
-  Hole whole = hole_at(range.begin);
+  const Hole whole = hole_at(range.begin);
   unlist_hole(whole.range);
   History front = whole.history;
   History middle = fragments_.cut(front, whole.range, range.begin);
   History back = fragments_.cut(middle, {range.begin, whole.range.end}, range.end);
   fragments_.discard(middle);
-  Map::Cursor c = whole.cursor;
+  Segment* hole = whole.segment;
   if (whole.range.begin < range.begin) {
-    map_.value(c) = hole(front);
+    hole->content = front.bits();
     list_hole({whole.range.begin, range.begin});
-    c = map_.insert_behind(tree_, c, range.begin, gap());
-  } else {
-    map_.value(c) = gap();
+    hole = cut(hole, range.begin);
   }
   if (range.end < whole.range.end) {
-    map_.insert_behind(tree_, c, range.end, hole(back));
+    cut(hole, range.end)->content = back.bits();
     list_hole({range.end, whole.range.end});
-    c = map_.floor(tree_, range.begin);
+    hole = segments_.find(range.begin);
   }
-  Map::Cursor right = map_.next(c);
-  if (right.valid() && map_.value(right).kind == Kind::kGap) map_.erase(tree_, right);
-  Map::Cursor left = map_.previous(c);
-  if (left.valid() && map_.value(left).kind == Kind::kGap) map_.erase(tree_, c);
+  become_gap(hole);
+}
+
+// The first gap that ends behind `place`.
+BestFit::Gaps::Cursor BestFit::gap_behind(Granules place) const {
+  const Gaps::Cursor c = gaps_.floor(gap_tree_, place);
+  if (c.valid() && segments_.find(gaps_.key(c))->end() > place) return c;
+  return gaps_.at_least(gap_tree_, place);
 }
 
 Range BestFit::span_with_gap_behind(Granules place) const {
-  Map::Cursor c = map_.floor(tree_, place);
-  while (c.valid() && (map_.value(c).kind != Kind::kGap || range_of(c).end <= place)) c = map_.next(c);
+  const Gaps::Cursor c = gap_behind(place);
   if (!c.valid()) return {};
-  auto is_free = [&](Map::Cursor at) {
-    return at.valid() && (map_.value(at).kind == Kind::kGap || map_.value(at).kind == Kind::kHole);
+  const auto is_free = [](const Segment* s) {
+    return s != nullptr && (kind(*s) == Kind::kGap || kind(*s) == Kind::kHole);
   };
-  Map::Cursor first = c;
-  for (Map::Cursor before = map_.previous(first); is_free(before); before = map_.previous(first)) first = before;
-  Map::Cursor last = c;
-  for (Map::Cursor behind = map_.next(last); is_free(behind); behind = map_.next(last)) last = behind;
-  return {map_.key(first), range_of(last).end};
+  const Segment* first = segments_.find(gaps_.key(c));
+  const Segment* last = first;
+  for (const Segment* s = first; is_free(s); s = before(s)) first = s;
+  for (const Segment* s = last; is_free(s); s = behind(s)) last = s;
+  return {first->begin, last->end()};
 }
 
 Range BestFit::last_gap() const {
-  Map::Cursor c = map_.last(tree_);
-  return map_.value(c).kind == Kind::kGap ? range_of(c) : Range{};
+  const Segment* last = segments_.find(segments_.find(span_)->before);
+  return kind(*last) == Kind::kGap ? last->range() : Range{};
 }
 
 const char* BestFit::validate() const {
-  if (const char* broken = map_.validate(tree_)) return broken;
+  if (const char* broken = segments_.validate()) return broken;
+  if (const char* broken = gaps_.validate(gap_tree_)) return broken;
   if (const char* broken = holes_.validate()) return broken;
   std::uint64_t holes = 0;
   std::uint64_t granules = 0;
   std::uint64_t wholly_free = 0;
   std::uint64_t fragments = 0;
   std::size_t listed = 0;
+  std::size_t gaps = 0;
+  std::size_t segments = 1;
   Kind previous = Kind::kBlock;
-  Granules expected = 0;
-  for (Map::Cursor c = map_.first(tree_); c.valid(); c = map_.next(c)) {
-    Range range = range_of(c);
-    if (range.begin != expected || range.empty()) return "best_fit: segments do not cover the tape";
-    expected = range.end;
-    Kind kind = map_.value(c).kind;
-    if (kind == previous && (kind == Kind::kHole || kind == Kind::kGap)) return "best_fit: neighbours were not merged";
-    previous = kind;
-    if (kind != Kind::kHole) continue;
+  Granules before = Segment::kNowhere;
+  for (const Segment* s = segments_.find(0);; s = behind(s), ++segments) {
+    if (s == nullptr) return "best_fit: segments do not cover the tape";
+    if (s->before != before) return "best_fit: a segment's left neighbour";
+    before = s->begin;
+    if (kind(*s) == Kind::kEnd) break;
+    if (s->size == 0 || s->end() > span_) return "best_fit: a segment is empty or leaves the tape";
+    if (segments_.floor(s->begin) != s || segments_.floor(s->end() - 1) != s)
+      return "best_fit: a segment is not found by what it covers";
+    if (kind(*s) == previous && (previous == Kind::kHole || previous == Kind::kGap))
+      return "best_fit: neighbours were not merged";
+    previous = kind(*s);
+    if (previous == Kind::kGap) {
+      const Gaps::Cursor c = gaps_.floor(gap_tree_, s->begin);
+      if (!c.valid() || gaps_.key(c) != s->begin) return "best_fit: a gap is missing from the index";
+      ++gaps;
+    }
+    if (previous != Kind::kHole) continue;
     ++holes;
-    granules += range.size();
-    wholly_free += aligned_inside(range);
-    if (const char* broken = fragments_.validate(history_of(map_.value(c)), range, fragments, listed)) return broken;
-    if (holes_.best_fit(range.size()).size() != range.size()) return "best_fit: a hole is missing from the index";
+    granules += s->size;
+    wholly_free += aligned_inside(s->range());
+    if (const char* broken = fragments_.validate(history_of(*s), s->range(), fragments, listed)) return broken;
+    if (holes_.best_fit(s->size).size() != s->size) return "best_fit: a hole is missing from the index";
   }
-  if (expected != span_) return "best_fit: segments do not reach the end of the tape";
+  if (segments != segments_.count()) return "best_fit: segments that are not reached";
+  if (gaps != gap_tree_.size) return "best_fit: the index of gaps holds what is none";
   if (holes != holes_.holes() || granules != holes_.granules()) return "best_fit: map and index count different holes";
   if (wholly_free != wholly_free_) return "best_fit: wholly free granules";
   if (fragments != fragments_.in_use() || listed != fragments_.in_lists()) return "best_fit: fragments lost or shared";

@@ -5,13 +5,12 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
 
 #include "pool/fragments.h"
 #include "pool/granule.h"
 #include "pool/hole_index.h"
 #include "pool/ordered_map.h"
+#include "pool/segments.h"
 
 namespace gpupool {
 
@@ -20,33 +19,24 @@ struct Block {
   std::uint16_t slack = 0;  // bytes at its end that were not asked for, below 512
   std::uint16_t tag = 0;
   bool stream_ordered = false;
-  bool pinned = false;  // exported: becomes retained when freed
-  bool noted = false;   // its owner keeps more about it elsewhere, to be dropped when it is freed
+  bool pinned = false;          // exported: becomes retained when freed
+  std::uint64_t buffer_id = 0;  // 0 until somebody has asked for it
 };
 
 class BestFit {
-  enum class Kind : std::uint64_t { kGap, kHole, kBlock, kRetained };
-  struct Segment {
-    Segment() = default;
-    Segment(Kind k, std::uint64_t c) : kind(k), content(c & History::kMask) {}
-    Kind kind : 2;
-    std::uint64_t content : 62;  // hole: its history; block: slack, marks and tag
-  };
-  using Map = OrderedMap<Granules, Segment>;
-
  public:
   /// One hole with its history; valid until the next change.
   struct Hole {
     Range range;
     History history;
-    Map::Cursor cursor;
+    Segment* segment = nullptr;
   };
 
   /// One live block; valid until the next change.
   struct Owned {
     Range range;
     Block block;
-    Map::Cursor cursor;
+    Segment* segment = nullptr;
   };
 
   /// The tape's span in granules, and the size of the smallest handle (a power of two): all begins as one gap.
@@ -55,11 +45,11 @@ class BestFit {
   Range best_fit(Granules size) const { return holes_.best_fit(size); }
   Range following(Range hole) const { return holes_.following(hole); }
   Range largest() const { return holes_.largest(); }
-  /// The hole that holds `place`; empty range when it is no hole.
+  /// The hole that holds `place`; empty range when it is no hole. Quickest for a hole's beginning.
   Hole hole_at(Granules place) const {
-    Map::Cursor c = segment_at(place);
-    if (map_.value(c).kind != Kind::kHole) return {};
-    return hole_of(c, range_of(c));
+    Segment* segment = segments_.find(place);
+    if (segment == nullptr) segment = segments_.floor(place);
+    return kind(*segment) == Kind::kHole ? hole_of(segment) : Hole{};
   }
 
   /// Calls visit(fragment) for the fragments of `hole` that overlap `part`, until it answers false. True when all were
@@ -72,13 +62,11 @@ class BestFit {
   /// Makes `part` of the hole a block; what is left on either side stays a hole with its own history.
   void take(const Hole& hole, Range part, const Block& block);
 
-  /// The live block that covers `place`; empty range when there is none.
-  Owned block_at(Granules place) const {
-    Map::Cursor c = segment_at(place);
-    if (map_.value(c).kind != Kind::kBlock) return {};
-    return {range_of(c), block_of(map_.value(c)), c};
-  }
-  void mark(const Owned& owned, const Block& block) { map_.value(owned.cursor) = segment_of(block); }
+  /// The live block that begins at `place`; empty range when none does.
+  Owned block_from(Granules place) const { return owned(segments_.find(place)); }
+  /// The live block that covers `place`; empty range when none does.
+  Owned block_at(Granules place) const { return owned(segments_.floor(place)); }
+  void mark(const Owned& owned, const Block& block) { become_block(*owned.segment, block); }
 
   /// Turns a block into (part of) a hole, covered by `record` of `line`; record 0 leaves it clean.
   void free(const Owned& owned, std::uint32_t line, std::uint64_t record);
@@ -96,19 +84,16 @@ class BestFit {
   /// Calls visit(range) for each gap, cut to `part`.
   template <class Visit>
   void visit_gaps(Range part, Visit&& visit) const {
-    for (Map::Cursor c = map_.floor(tree_, part.begin); c.valid() && map_.key(c) < part.end; c = map_.next(c)) {
-      Range range = range_of(c);
-      if (map_.value(c).kind != Kind::kGap || !range.overlaps(part)) continue;
+    for (Gaps::Cursor c = gap_behind(part.begin); c.valid() && gaps_.key(c) < part.end; c = gaps_.next(c)) {
+      const Range range = segments_.find(gaps_.key(c))->range();
       visit(Range{range.begin < part.begin ? part.begin : range.begin, range.end > part.end ? part.end : range.end});
     }
   }
   /// Calls visit(hole) for each hole that overlaps `part`, until it answers false. True when all were visited.
   template <class Visit>
   bool visit_holes(Range part, Visit&& visit) const {
-    for (Map::Cursor c = map_.floor(tree_, part.begin); c.valid() && map_.key(c) < part.end; c = map_.next(c)) {
-      Range range = range_of(c);
-      if (map_.value(c).kind != Kind::kHole || !range.overlaps(part)) continue;
-      if (!visit(hole_of(c, range))) return false;
+    for (Segment* s = segments_.floor(part.begin); s->begin < part.end && s->begin != span_; s = behind(s)) {
+      if (kind(*s) == Kind::kHole && s->end() > part.begin && !visit(hole_of(s))) return false;
     }
     return true;
   }
@@ -123,41 +108,48 @@ class BestFit {
   const char* validate() const;
 
  private:
+  // The segment at the very end is no memory: it ends the search for neighbours.
+  enum class Kind : std::uint32_t { kGap, kHole, kBlock, kRetained, kEnd };
+  using Gaps = OrderedMap<Granules>;
+
+  // A segment's marks: its kind in the lowest bits, then what there is to a block. Its content: a hole's history, a
+  // block's buffer id.
+  static constexpr std::uint32_t kKindMask = 7;
+  static constexpr std::uint32_t kStreamOrdered = 8;
+  static constexpr std::uint32_t kPinned = 16;
+  static constexpr unsigned kSlackShift = 7;
   static constexpr std::uint32_t kSlackMask = 511;
-  static constexpr std::uint32_t kStreamOrdered = 512;
-  static constexpr std::uint32_t kPinned = 1024;
-  static constexpr std::uint32_t kNoted = 2048;
   static constexpr unsigned kTagShift = 16;
 
-  static Segment gap() { return {Kind::kGap, 0}; }
-  static Segment hole(History history) { return {Kind::kHole, history.bits()}; }
-  static Segment segment_of(const Block& block) {
-    return {Kind::kBlock, std::uint64_t{block.tag} << kTagShift | block.slack |
-                              (block.stream_ordered ? kStreamOrdered : 0) | (block.pinned ? kPinned : 0) |
-                              (block.noted ? kNoted : 0)};
+  static Kind kind(const Segment& segment) { return Kind{segment.marks & kKindMask}; }
+  static void become(Segment& segment, Kind kind, std::uint64_t content = 0) {
+    segment.marks = static_cast<std::uint32_t>(kind);
+    segment.content = content;
   }
-  static Block block_of(Segment segment) {
-    const std::uint64_t content = segment.content;
-    return {static_cast<std::uint16_t>(content & kSlackMask), static_cast<std::uint16_t>(content >> kTagShift),
-            (content & kStreamOrdered) != 0, (content & kPinned) != 0, (content & kNoted) != 0};
+  static void become_block(Segment& segment, const Block& block) {
+    become(segment, Kind::kBlock, block.buffer_id);
+    segment.marks |= std::uint32_t{block.tag} << kTagShift | std::uint32_t{block.slack} << kSlackShift |
+                     (block.stream_ordered ? kStreamOrdered : 0) | (block.pinned ? kPinned : 0);
   }
-  static History history_of(Segment segment) { return History(segment.content); }
+  static Owned owned(Segment* segment) {
+    if (segment == nullptr || kind(*segment) != Kind::kBlock) return {};
+    const std::uint32_t marks = segment->marks;
+    return {segment->range(),
+            {static_cast<std::uint16_t>(marks >> kSlackShift & kSlackMask),
+             static_cast<std::uint16_t>(marks >> kTagShift), (marks & kStreamOrdered) != 0, (marks & kPinned) != 0,
+             segment->content},
+            segment};
+  }
+  static History history_of(const Segment& segment) { return History(segment.content); }
+  static Hole hole_of(Segment* segment) { return {segment->range(), history_of(*segment), segment}; }
 
-  // The segment that covers a place of the tape: there always is one.
-  // Most places are looked up in the leaf where something near was found before; the tree's upper levels are for the
-  // rest.
-  Map::Cursor segment_at(Granules place) const {
-    std::uint32_t& likely = likely_leaf_[place / kNear];
-    Map::Cursor c = map_.floor(tree_, place, likely);
-    likely = c.leaf;
-    return c;
+  Segment* behind(const Segment* segment) const { return segments_.find(segment->end()); }
+  Segment* before(const Segment* segment) const {
+    return segment->begin == 0 ? nullptr : segments_.find(segment->before);
   }
+  Segment* insert(Range range, Granules before);
+  Gaps::Cursor gap_behind(Granules place) const;
 
-  Range range_of(Map::Cursor c) const {
-    Map::Cursor after = map_.next(c);
-    return {map_.key(c), after.valid() ? map_.key(after) : span_};
-  }
-  Hole hole_of(Map::Cursor c, Range range) const { return {range, history_of(map_.value(c)), c}; }
   std::uint64_t aligned_inside(Range range) const {
     std::uint64_t begin = (std::uint64_t{range.begin} + handle_ - 1) & ~std::uint64_t{handle_ - 1};
     std::uint64_t end = range.end & ~std::uint64_t{handle_ - 1};
@@ -171,17 +163,15 @@ class BestFit {
     holes_.erase(range);
     if (range.size() >= handle_) wholly_free_ -= aligned_inside(range);
   }
-  void settle_hole(Map::Cursor c, Range range, History history);
-
-  static constexpr Granules kNear =
-      256;  // places that share a likely leaf; fewer would make the table outgrow the cache
+  void become_hole(Segment* segment, History history);
+  void become_gap(Segment* segment);
+  Segment* cut(Segment* segment, Granules at);
 
   const Granules span_;
   const Granules handle_;
-  Map map_;
-  Map::Tree tree_;
-  std::unique_ptr<std::uint32_t[], decltype(&std::free)>
-      likely_leaf_;  // by place; zeros that cost nothing until touched
+  Segments segments_;
+  Gaps gaps_;  // by beginning
+  Gaps::Tree gap_tree_;
   HoleIndex holes_;
   Fragments fragments_;
   std::uint64_t wholly_free_ = 0;

@@ -44,8 +44,6 @@ struct Tape::Parts {
   Timelines timelines;
   Reuse reuse;
   Growth growth;
-  OrderedMap<Granules, std::uint64_t> buffer_ids;
-  OrderedMap<Granules, std::uint64_t>::Tree buffer_id_tree;
 };
 
 struct Tape::Found {
@@ -242,17 +240,13 @@ Freed Tape::free(std::uint64_t address, Line line, WorkOnIt work) {
   Freed freed{.result = FreeResult::kNotABlock};
   Granules place = 0;
   if (!parts_ || address % kGranuleBytes != 0 || !addresses_.place_of(address, place)) return freed;
-  const BestFit::Owned owned = parts_->space.block_at(place);
-  if (owned.range.empty() || owned.range.begin != place) return freed;
+  const BestFit::Owned owned = parts_->space.block_from(place);
+  if (owned.range.empty()) return freed;
   freed.result = FreeResult::kFreed;
   freed.bytes = bytes_of(owned.range.size());
   freed.requested = freed.bytes - owned.block.slack;
   freed.tag = owned.block.tag;
   freed.stream_ordered = owned.block.stream_ordered;
-  if (owned.block.noted) {
-    parts_->buffer_ids.erase(parts_->buffer_id_tree,
-                             parts_->buffer_ids.floor(parts_->buffer_id_tree, owned.range.begin));
-  }
   parts_->timelines.forget_pending();
   const std::uint64_t record = work == WorkOnIt::kDone ? 0 : parts_->timelines.mark_free(line, freed.code);
   if (line == kContextLine) freed.record = record;
@@ -280,15 +274,14 @@ bool Tape::find(std::uint64_t address, BlockInfo& info) const {
   BestFit::Owned owned;
   if (!block_at(address, owned)) return false;
   Granules begin = owned.range.begin;
-  if (!owned.block.noted) {
-    owned.block.noted = true;
+  if (owned.block.buffer_id == 0) {
+    owned.block.buffer_id = ++last_buffer_id;
     parts_->space.mark(owned, owned.block);
-    parts_->buffer_ids.insert(parts_->buffer_id_tree, begin, ++last_buffer_id);
   }
   info.address = addresses_.address_of(begin);
   info.bytes = bytes_of(owned.range.size());
   info.requested = info.bytes - owned.block.slack;
-  info.buffer_id = parts_->buffer_ids.value(parts_->buffer_ids.floor(parts_->buffer_id_tree, begin));
+  info.buffer_id = owned.block.buffer_id;
   info.tag = owned.block.tag;
   info.stream_ordered = owned.block.stream_ordered;
   info.pinned = owned.block.pinned;

@@ -1,0 +1,108 @@
+// The segments of the tape: blocks, holes and gaps, which cover it without overlap. A hash table by first granule holds
+// the segments themselves, so the right neighbour is the segment that begins where one ends, the left one is remembered
+// by its beginning, and both cost one look into the table. Buckets are a cache line. An entry that finds no room in its
+// own bucket goes to a following one, and those it passed count it: a search ends where nobody was passed over, and
+// erasing moves nothing. Which granule lies in which segment is found by a tree of bits over cells of granules. Owned by
+// best_fit, under the tape's lock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "pool/bit_tree.h"
+#include "pool/granule.h"
+
+namespace gpupool {
+
+/// What kind of segment and what is known of it is its owner's business.
+struct Segment {
+  static constexpr Granules kNowhere = ~Granules{0};
+  Granules begin = kNowhere;
+  Granules size = 0;
+  Granules before = kNowhere;  // where the segment begins that ends where this one begins; kNowhere for the first
+  std::uint32_t marks = 0;
+  std::uint64_t content = 0;
+  Granules end() const { return begin + size; }
+  Range range() const { return {begin, begin + size}; }
+};
+
+class Segments {
+ public:
+  /// Places of segments are below `span`. Throws std::bad_alloc.
+  explicit Segments(Granules span);
+
+  /// The segment that begins at `begin`; nullptr when none does. Cost: O(1).
+  Segment* find(Granules begin) const {
+    for (std::size_t at = home(begin);; at = next(at)) {
+      Bucket& bucket = buckets_[at];
+      Segment* segment = bucket.segments + (bucket.segments[1].begin == begin);
+      if (segment->begin == begin) return segment;
+      if (bucket.passed == 0) return nullptr;
+    }
+  }
+
+  /// The segment with the greatest beginning not above `place`; nullptr when there is none. Cost: O(cell).
+  Segment* floor(Granules place) const;
+
+  /// A new segment, of which only `begin` means anything; no other begins there. Pointers to others become invalid.
+  Segment* insert(Granules begin) {
+    if (count_ == size_) grow();
+    cells_.insert(begin / kCell);
+    ++count_;
+    return place(begin);
+  }
+
+  /// Removes a segment; pointers to others stay valid. `left` and `right` are the nearest beginnings of others on either
+  /// side, where there are any, else kNowhere.
+  void erase(Segment* segment, Granules left, Granules right) {
+    const Granules begin = segment->begin;
+    if (left / kCell != begin / kCell && right / kCell != begin / kCell) cells_.erase(begin / kCell);
+    --count_;
+    segment->begin = Segment::kNowhere;
+    const Bucket* holder = bucket_of(segment);
+    for (std::size_t at = home(begin); &buckets_[at] != holder; at = next(at)) --buckets_[at].passed;
+  }
+
+  /// Starts to bring the segment that begins there into the cache.
+  void prefetch(Granules begin) const { __builtin_prefetch(&buckets_[home(begin)]); }
+
+  std::size_t count() const { return count_; }
+  const char* validate() const;
+
+ private:
+  static constexpr Granules kCell = 16;
+  struct alignas(64) Bucket {
+    Segment segments[2];
+    std::uint32_t passed = 0;  // entries that lie further on because this bucket was full
+  };
+
+  std::size_t home(Granules begin) const {
+    return std::uint64_t{begin * 0x9E3779B1u} * size_ >> 32;
+  }
+  std::size_t next(std::size_t at) const { return at + 1 == size_ ? 0 : at + 1; }
+  const Bucket* bucket_of(const Segment* segment) const {
+    return &buckets_[static_cast<std::size_t>(reinterpret_cast<const char*>(segment) -
+                                              reinterpret_cast<const char*>(buckets_.get())) /
+                     sizeof(Bucket)];
+  }
+  Segment* place(Granules begin) {
+    for (std::size_t at = home(begin);; at = next(at)) {
+      Bucket& bucket = buckets_[at];
+      Segment* segment = bucket.segments + (bucket.segments[0].begin != Segment::kNowhere);
+      if (segment->begin == Segment::kNowhere) {
+        segment->begin = begin;
+        return segment;
+      }
+      ++bucket.passed;
+    }
+  }
+  void grow();
+
+  std::size_t size_;  // of buckets_; half of the places stay free: then one entry in thirteen lies outside its own bucket
+  std::unique_ptr<Bucket[]> buckets_;
+  std::size_t count_ = 0;
+  BitTree cells_;  // cells in which a segment begins
+};
+
+}  // namespace gpupool
