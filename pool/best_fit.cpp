@@ -86,7 +86,7 @@ void BestFit::become_gap(Segment* segment) {
   Segment* left = before(segment);
   if (kind(*right) == Kind::kGap) {
     range.end = right->end();
-    gaps_.erase(gap_tree_, gaps_.floor(gap_tree_, right->begin));
+    gaps_.erase(gap_tree_, right->begin);
     segments_.erase(right, range.begin, range.end);
     right = segments_.find(range.end);
     right->before = range.begin;
@@ -119,7 +119,7 @@ void BestFit::gap_to_hole(Range range) {
   if (gap->begin < range.begin) {
     gap = cut(gap, range.begin);
   } else {
-    gaps_.erase(gap_tree_, gaps_.floor(gap_tree_, range.begin));
+    gaps_.erase(gap_tree_, range.begin);
   }
   if (range.end < gap->end()) {
     cut(gap, range.end);

@@ -26,7 +26,7 @@ class Handles {
     std::uint32_t index = by_place_.value(c);
     Handle handle = slots_[index];
     slots_.give(index);
-    by_place_.erase(tree_, c);
+    by_place_.erase(tree_, begin);
     (handle.location == Location::kDevice ? device_bytes_ : host_bytes_) -= handle.bytes;
     return handle;
   }

@@ -26,7 +26,7 @@ class HoleIndex {
     --holes_;
     if (hole.size() >= kBins) return erase_large(hole);
     Bin& bin = bins_[hole.size()];
-    places_.erase(bin.places, places_.floor(bin.places, hole.begin));
+    places_.erase(bin.places, hole.begin);
     if (bin.lowest != hole.begin) return;
     bin.lowest = bin.places.empty() ? kNowhere : places_.key(places_.first(bin.places));
     if (bin.lowest == kNowhere) vacate(hole.size());
@@ -86,7 +86,7 @@ class HoleIndex {
     if (occupied_[bin / 64] == 0) occupied_words_ &= ~(std::uint64_t{1} << bin / 64);
   }
   void insert_large(Range hole) { large_places_.insert(large_, sized(hole), {}); }
-  void erase_large(Range hole) { large_places_.erase(large_, large_places_.floor(large_, sized(hole))); }
+  void erase_large(Range hole) { large_places_.erase(large_, sized(hole)); }
   Range first_large(std::uint64_t at_least) const;
 
   Places places_;
