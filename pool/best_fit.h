@@ -134,11 +134,11 @@ class BestFit {
   static Owned owned(Segment* segment) {
     if (segment == nullptr || kind(*segment) != Kind::kBlock) return {};
     const std::uint32_t marks = segment->marks;
-    return {segment->range(),
-            {static_cast<std::uint16_t>(marks >> kSlackShift & kSlackMask),
-             static_cast<std::uint16_t>(marks >> kTagShift), (marks & kStreamOrdered) != 0, (marks & kPinned) != 0,
-             segment->content},
-            segment};
+    return {
+        segment->range(),
+        {static_cast<std::uint16_t>(marks >> kSlackShift & kSlackMask), static_cast<std::uint16_t>(marks >> kTagShift),
+         (marks & kStreamOrdered) != 0, (marks & kPinned) != 0, segment->content},
+        segment};
   }
   static History history_of(const Segment& segment) { return History(segment.content); }
   static Hole hole_of(Segment* segment) { return {segment->range(), history_of(*segment), segment}; }

@@ -1,7 +1,7 @@
-// A set of small numbers as a tree of bits: a bit for each number, above it a bit for each word that is not empty, and so
-// on up to one word. Finds the greatest member not above a number by looking at two words a level, at most. Its memory is
-// zeros that cost nothing until touched, so a set over a wide range costs what its members touch. Owned by one structure,
-// under its owner's lock.
+// A set of small numbers as a tree of bits: a bit for each number, above it a bit for each word that is not empty, and
+// so on up to one word. Finds the greatest member not above a number by looking at two words a level, at most. Its
+// memory is zeros that cost nothing until touched, so a set over a wide range costs what its members touch. Owned by
+// one structure, under its owner's lock.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
-// Storage for nodes of one type that never move and are named by pointer: chunks from the heap, each twice the one before.
-// Freed nodes form a list through themselves and are used again; taking and giving in steady state touches neither heap
-// nor kernel. Owned by one structure, under its owner's lock.
+// Storage for nodes of one type that never move and are named by pointer: chunks from the heap, each twice the one
+// before. Freed nodes form a list through themselves and are used again; taking and giving in steady state touches
+// neither heap nor kernel. Owned by one structure, under its owner's lock.
 #pragma once
 
 #include <cstddef>

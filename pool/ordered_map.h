@@ -1,9 +1,9 @@
-// An ordered map as a B+ tree: holes by size and place, handles and gaps by place. Built for small integer keys and small
-// plain values: wide nodes, keys apart from values, nodes that never move. A node's unused keys are the greatest key, so
-// that all keys are compared, and moved, at once and no count is kept. Leaves form a list in key order. Many small trees
-// may share one store. Erasing never rebalances: a node goes when it is empty, so memory is bounded by the most entries
-// ever held. Not thread safe; the owner's lock protects it. Source of the structure: Comer, "The Ubiquitous B-Tree"
-// (1979).
+// An ordered map as a B+ tree: holes by size and place, handles and gaps by place. Built for small integer keys and
+// small plain values: wide nodes, keys apart from values, nodes that never move. A node's unused keys are the greatest
+// key, so that all keys are compared, and moved, at once and no count is kept. Leaves form a list in key order. Many
+// small trees may share one store. Erasing never rebalances: a node goes when it is empty, so memory is bounded by the
+// most entries ever held. Not thread safe; the owner's lock protects it. Source of the structure: Comer, "The
+// Ubiquitous B-Tree" (1979).
 #pragma once
 
 #include <bit>

@@ -2,8 +2,8 @@
 // the segments themselves, so the right neighbour is the segment that begins where one ends, the left one is remembered
 // by its beginning, and both cost one look into the table. Buckets are a cache line. An entry that finds no room in its
 // own bucket goes to a following one, and those it passed count it: a search ends where nobody was passed over, and
-// erasing moves nothing. Which granule lies in which segment is found by a tree of bits over cells of granules. Owned by
-// best_fit, under the tape's lock.
+// erasing moves nothing. Which granule lies in which segment is found by a tree of bits over cells of granules. Owned
+// by best_fit, under the tape's lock.
 #pragma once
 
 #include <cstddef>
@@ -53,8 +53,8 @@ class Segments {
     return place(begin);
   }
 
-  /// Removes a segment; pointers to others stay valid. `left` and `right` are the nearest beginnings of others on either
-  /// side, where there are any, else kNowhere.
+  /// Removes a segment; pointers to others stay valid. `left` and `right` are the nearest beginnings of others on
+  /// either side, where there are any, else kNowhere.
   void erase(Segment* segment, Granules left, Granules right) {
     const Granules begin = segment->begin;
     if (left / kCell != begin / kCell && right / kCell != begin / kCell) cells_.erase(begin / kCell);
@@ -77,9 +77,7 @@ class Segments {
     std::uint32_t passed = 0;  // entries that lie further on because this bucket was full
   };
 
-  std::size_t home(Granules begin) const {
-    return std::uint64_t{begin * 0x9E3779B1u} * size_ >> 32;
-  }
+  std::size_t home(Granules begin) const { return std::uint64_t{begin * 0x9E3779B1u} * size_ >> 32; }
   std::size_t next(std::size_t at) const { return at + 1 == size_ ? 0 : at + 1; }
   const Bucket* bucket_of(const Segment* segment) const {
     return &buckets_[static_cast<std::size_t>(reinterpret_cast<const char*>(segment) -
@@ -99,7 +97,8 @@ class Segments {
   }
   void grow();
 
-  std::size_t size_;  // of buckets_; half of the places stay free: then one entry in thirteen lies outside its own bucket
+  std::size_t
+      size_;  // of buckets_; half of the places stay free: then one entry in thirteen lies outside its own bucket
   std::unique_ptr<Bucket[]> buckets_;
   std::size_t count_ = 0;
   BitTree cells_;  // cells in which a segment begins
