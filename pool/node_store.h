@@ -1,10 +1,10 @@
 // Storage for nodes of one type that never move and are named by pointer: chunks from the heap, each twice the one
-// before. Freed nodes form a list through themselves and are used again; taking and giving in steady state touches
-// neither heap nor kernel. Owned by one structure, under its owner's lock.
+// before and touched only as it is used. Freed nodes form a list through themselves and are used again; taking and
+// giving in steady state touches neither heap nor kernel. Owned by one structure, under its owner's lock.
 #pragma once
 
 #include <cstddef>
-#include <memory>
+#include <new>
 #include <type_traits>
 #include <vector>
 
@@ -12,41 +12,47 @@ namespace gpupool {
 
 template <class Node>
 class NodeStore {
-  static_assert(std::is_trivially_destructible_v<Node>);
+  static_assert(std::is_trivially_destructible_v<Node> && sizeof(Node) >= sizeof(void*));
 
  public:
-  /// An unused node of any content. Throws std::bad_alloc.
-  Node* take() {
-    if (free_ == nullptr) add();
-    Place* place = free_;
-    free_ = place->next;
-    return &place->node;
-  }
-  void give(Node* node) {
-    Place* place = reinterpret_cast<Place*>(node);
-    place->next = free_;
-    free_ = place;
+  NodeStore() = default;
+  NodeStore(const NodeStore&) = delete;
+  NodeStore& operator=(const NodeStore&) = delete;
+  ~NodeStore() {
+    for (Node* chunk : chunks_) ::operator delete(chunk, kAlignment);
   }
 
+  /// An unused node of any content. Throws std::bad_alloc.
+  Node* take() {
+    if (free_ != nullptr) {
+      Free* node = free_;
+      free_ = node->next;
+      return reinterpret_cast<Node*>(node);
+    }
+    if (untouched_ == end_) add();
+    return untouched_++;
+  }
+  void give(Node* node) { free_ = new (node) Free{free_}; }
+
  private:
-  union Place {
-    Place* next;
-    Node node;
-    Place() : next(nullptr) {}
+  struct Free {
+    Free* next;
   };
-  static constexpr std::size_t kFirst = 64;  // nodes of the first chunk
+  static constexpr std::size_t kFirst = 4096;  // nodes of the first chunk
+  static constexpr std::align_val_t kAlignment{64};
 
   void add() {
     const std::size_t nodes = kFirst << chunks_.size();
-    chunks_.push_back(std::make_unique<Place[]>(nodes));
-    for (std::size_t i = nodes; i-- > 0;) {
-      chunks_.back()[i].next = free_;
-      free_ = &chunks_.back()[i];
-    }
+    chunks_.reserve(chunks_.size() + 1);
+    untouched_ = static_cast<Node*>(::operator new(nodes * sizeof(Node), kAlignment));
+    end_ = untouched_ + nodes;
+    chunks_.push_back(untouched_);
   }
 
-  std::vector<std::unique_ptr<Place[]>> chunks_;
-  Place* free_ = nullptr;
+  std::vector<Node*> chunks_;
+  Node* untouched_ = nullptr;
+  Node* end_ = nullptr;
+  Free* free_ = nullptr;
 };
 
 }  // namespace gpupool
