@@ -49,11 +49,11 @@ RecordResult CudaFence::record(StreamRef line, EventId event) {
   return RecordResult::kFailed;
 }
 
-bool CudaFence::wait(StreamRef line, EventId event) {
+bool CudaFence::wait(StreamRef stream, EventId event) {
 #ifdef GPUPOOL_TEST_NO_FENCES  // tests/gpu compiles this file once more, to show what reuse without fences does
   return true;
 #endif
-  const CUresult result = line == kWholeContext ? wait_whole_context(event) : wait_stream(stream_of(line), event);
+  const CUresult result = wait_stream(stream_of(stream), event);
   if (result != CUDA_SUCCESS && !is_capture_refusal(result)) note(result);
   return result == CUDA_SUCCESS;
 }
@@ -117,21 +117,6 @@ CUresult CudaFence::record_stream(CUstream stream, EventId event) {
   });
 }
 
-/// Without context events the host waits: what is submitted later is then behind it as well.
-CUresult CudaFence::wait_whole_context(EventId event) {
-  if (captures_.any_open()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-  if (!context_events_) {
-    return for_each_recorded(event, [this](CUevent recorded) { return api_.cuEventSynchronize(recorded); });
-  }
-  for (const Reach& reach : reaches_) {
-    const auto wait_here = [&](CUevent recorded) { return api_.cuCtxWaitEvent(reach.context, recorded); };
-    const CUresult result = for_each_recorded(event, wait_here);
-    if (result != CUDA_SUCCESS) return result;
-  }
-  last_waited_ = event;
-  return CUDA_SUCCESS;
-}
-
 CUresult CudaFence::wait_stream(CUstream stream, EventId event) {
   return on_stream(stream, [&] {
     const auto wait_here = [&](CUevent recorded) { return api_.cuStreamWaitEvent(stream, recorded, 0); };
@@ -178,8 +163,7 @@ bool CudaFence::add_context(CUcontext context) try {
   if (std::any_of(reaches_.begin(), reaches_.end(), here)) return true;
   reaches_.reserve(reaches_.size() + 1);
   Reach reach{context, {}};
-  CUresult result = make_events(reach, recorded_in_.size());
-  if (result == CUDA_SUCCESS) result = catch_up(reach);
+  const CUresult result = make_events(reach, recorded_in_.size());
   if (result == CUDA_SUCCESS) {
     reaches_.push_back(std::move(reach));
   } else {
@@ -189,14 +173,6 @@ bool CudaFence::add_context(CUcontext context) try {
   return result == CUDA_SUCCESS;
 } catch (const std::bad_alloc&) {
   return false;
-}
-
-/// What the others have been made to wait for, a context that joins later has not; but memory that counts as clean for
-/// everybody must be clean for it too. It waits for that and for no more, as work in flight may wait for it in turn.
-CUresult CudaFence::catch_up(const Reach& fresh) {
-  if (last_waited_ == kNoEvent || !context_events_ || captures_.any_open()) return CUDA_SUCCESS;
-  return for_each_recorded(last_waited_,
-                           [&](CUevent recorded) { return api_.cuCtxWaitEvent(fresh.context, recorded); });
 }
 
 void CudaFence::remove_context(CUcontext context) {

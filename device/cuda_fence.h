@@ -24,7 +24,7 @@ class CudaFence final : public Fence {
 
   EventId make_event() override;
   RecordResult record(StreamRef line, EventId event) override;
-  bool wait(StreamRef line, EventId event) override;
+  bool wait(StreamRef stream, EventId event) override;
   Progress query(EventId event) override;
   bool wait_on_host(EventId event, unsigned milliseconds) override;
   int take_error() override;
@@ -57,7 +57,6 @@ class CudaFence final : public Fence {
 
   CUresult record_whole_context(EventId event);
   CUresult record_stream(CUstream stream, EventId event);
-  CUresult wait_whole_context(EventId event);
   CUresult wait_stream(CUstream stream, EventId event);
   template <typename Call>
   CUresult on_stream(CUstream stream, Call call);
@@ -65,7 +64,6 @@ class CudaFence final : public Fence {
   CUresult for_each_recorded(EventId event, Call call);
   Place place_of(CUstream stream);
   CUresult make_events(Reach& reach, std::size_t count);
-  CUresult catch_up(const Reach& fresh);
   void destroy_events(Reach& reach);
   void note(CUresult refusal);
 
@@ -73,7 +71,6 @@ class CudaFence final : public Fence {
   const Captures& captures_;
   const bool context_events_;
   int error_ = 0;
-  EventId last_waited_ = kNoEvent;  // newest that the whole context was made to wait for
   std::vector<Reach> reaches_;      // the owner first, then the others
   std::vector<Place> recorded_in_;  // by EventId
 };

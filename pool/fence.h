@@ -37,9 +37,9 @@ class Fence {
   /// Records all work submitted so far on `line`. For kWholeContext: in every context that can reach this memory.
   virtual RecordResult record(StreamRef line, EventId event) = 0;
 
-  /// Makes all later work of `line` wait, on the device, for what `event` recorded. False: refused (take_error(), or a
-  /// capture forbids it).
-  virtual bool wait(StreamRef line, EventId event) = 0;
+  /// Makes all later work of `stream`, never of the whole context, wait on the device for what `event` recorded. False:
+  /// refused (take_error(), or a capture forbids it).
+  virtual bool wait(StreamRef stream, EventId event) = 0;
 
   /// Is what `event` recorded complete? kUnknown when asking is forbidden now (a capture) or fails.
   virtual Progress query(EventId event) = 0;

@@ -46,17 +46,9 @@ RecordResult MemoryFence::record(StreamRef line, EventId event) {
 }
 
 bool MemoryFence::wait(StreamRef line, EventId event) {
-  if (refused(Operation::kWait)) return false;
-  if (line != kWholeContext) {
-    Stream& stream = streams_[stream_index(line)];
-    if (stream.capturing) return false;
-    join(stream.reached, events_[event]);
-    return true;
-  }
-  if (capturing()) return false;
-  if (!options_.context_events) complete(events_[event]);
-  join(behind_, events_[event]);
-  for (Stream& stream : streams_) join(stream.reached, events_[event]);
+  Stream& stream = streams_[stream_index(line)];
+  if (refused(Operation::kWait) || stream.capturing) return false;
+  join(stream.reached, events_[event]);
   return true;
 }
 
@@ -86,9 +78,9 @@ MemoryFence::Point MemoryFence::submit(StreamRef stream) {
 MemoryFence::Point MemoryFence::point_of(StreamRef line) const {
   if (line != kWholeContext) {
     const Stream* stream = find(line);
-    return stream ? stream->reached : behind_;
+    return stream ? stream->reached : Point{};
   }
-  Point all = behind_;
+  Point all;
   for (const Stream& stream : streams_) join(all, stream.reached);
   return all;
 }
@@ -128,7 +120,7 @@ bool MemoryFence::refused(Operation operation) {
 
 std::size_t MemoryFence::stream_index(StreamRef stream) {
   const auto [entry, fresh] = indices_.try_emplace(stream, streams_.size());
-  if (fresh) streams_.push_back({behind_, false});
+  if (fresh) streams_.push_back({});
   return entry->second;
 }
 

@@ -85,7 +85,6 @@ class MemoryFence final : public Fence {
   std::vector<Stream> streams_;
   std::vector<Point> events_;
   std::uint32_t looks_ = 0;
-  Point behind_;  // what the whole context waits for, streams that are yet to come included
   Point completed_;
   std::uint64_t calls_[kOperations] = {};
   Order orders_[kOperations];

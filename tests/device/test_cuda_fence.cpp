@@ -43,7 +43,6 @@ class SecondContext {
 
 DriverApi without_context_events(DriverApi api) {
   api.cuCtxRecordEvent = nullptr;
-  api.cuCtxWaitEvent = nullptr;
   return api;
 }
 
@@ -63,7 +62,7 @@ TEST_CASE("with one context, a record, a wait and a query are one driver call ea
   CHECK(calls_of([&] { rig.fence().wait(stream, event); }) == 1);
   CHECK(calls_of([&] { rig.fence().query(event); }) == 1);
   CHECK(calls_of([&] { rig.fence().record(kWholeContext, event); }) == 1);
-  CHECK(calls_of([&] { rig.fence().wait(kWholeContext, event); }) == 1);
+  CHECK(calls_of([&] { rig.fence().wait(stream, event); }) == 1);
   CHECK(calls_of([&] { rig.fence().query(event); }) == 1);
 }
 
@@ -85,21 +84,6 @@ TEST_CASE("a record of the whole context includes every context that reaches the
     CHECK(rig.finishes(own));
     CHECK(rig.fence().query(event) == Progress::kDone);
   }
-}
-
-TEST_CASE("a wait of the whole context holds up every context that reaches the memory", "[cuda_fence]") {
-  CudaRig rig;
-  SecondContext second;
-  REQUIRE(rig.fence().add_context(second.context()));
-  const StreamRef held = rig.make_stream();
-  const EventId event = rig.fence().make_event();
-  rig.hold(held);
-  REQUIRE(rig.fence().record(held, event) == RecordResult::kRecorded);
-  REQUIRE(rig.fence().wait(kWholeContext, event));
-  second.work().submit(second.stream());
-  CHECK(second.work().stays_pending(second.stream()));
-  rig.release(held);
-  CHECK(second.work().finishes(second.stream()));
 }
 
 TEST_CASE("a stream of another context is recorded there, and an older record elsewhere is not waited for",
@@ -149,7 +133,6 @@ TEST_CASE("a context that has left is neither asked nor waited for", "[cuda_fenc
   second.reset();
   CHECK(rig.fence().query(event) == Progress::kDone);
   CHECK(rig.fence().record(kWholeContext, event) == RecordResult::kRecorded);
-  CHECK(rig.fence().wait(kWholeContext, event));
   CHECK(rig.fence().take_error() == 0);
 }
 
@@ -223,28 +206,23 @@ TEST_CASE("a thread without a context can record, wait and ask", "[cuda_fence]")
   CHECK(rig.fence().wait(stream, event));
   CHECK(rig.fence().wait_on_host(event, 10'000));
   CHECK(rig.fence().record(kWholeContext, event) == RecordResult::kRecorded);
-  CHECK(rig.fence().wait(kWholeContext, event));
   CHECK(rig.fence().wait_on_host(event, 10'000));
   CHECK(current_context(driver().api) == nullptr);
   CHECK(rig.fence().take_error() == 0);
 }
 
-TEST_CASE("a driver without context events: the record waits on the host, the wait too", "[cuda_fence]") {
+TEST_CASE("a driver without context events: the record of the whole context waits on the host", "[cuda_fence]") {
   const DriverApi old = without_context_events(driver().api);
   CudaRig rig(old);
   const StreamRef stream = rig.make_stream();
   const EventId event = rig.fence().make_event();
   rig.submit(stream);
   REQUIRE(rig.fence().record(stream, event) == RecordResult::kRecorded);
-  CHECK(rig.fence().wait(kWholeContext, event));
-  CHECK(rig.fence().query(event) == Progress::kDone);
-  rig.submit(stream);
   CHECK(rig.fence().record(kWholeContext, event) == RecordResult::kComplete);
   CHECK(driver().cuStreamQuery(reinterpret_cast<CUstream>(stream)) == CUDA_SUCCESS);
   CHECK(rig.fence().query(event) == Progress::kDone);
   rig.begin_capture(stream);
   CHECK(rig.fence().record(kWholeContext, event) == RecordResult::kNotNow);
-  CHECK_FALSE(rig.fence().wait(kWholeContext, event));
   CHECK(rig.end_capture());
 }
 

@@ -16,7 +16,7 @@ void* lookup(void* library, const char* name) { return dlsym(library, name); }
 void* nothing(void*, const char*) { return nullptr; }
 /// A driver of before cuGetProcAddress and everything newer.
 void* old_lookup(void* library, const char* name) {
-  for (const char* newer : {"cuGetProcAddress_v2", "cuCtxRecordEvent", "cuCtxWaitEvent", "cuCtxGetId", "cuMemCreate"}) {
+  for (const char* newer : {"cuGetProcAddress_v2", "cuCtxRecordEvent", "cuCtxGetId", "cuMemCreate"}) {
     if (std::strcmp(name, newer) == 0) return nullptr;
   }
   return dlsym(library, name);

@@ -115,25 +115,6 @@ FENCE_CONTRACT("a record of the whole context includes every stream") {
   CHECK(rig.fence().query(event) == Progress::kDone);
 }
 
-FENCE_CONTRACT("a wait of the whole context holds up every stream, those made later too") {
-  TestType rig;
-  const StreamRef held = rig.make_stream();
-  const StreamRef before = rig.make_stream();
-  const EventId event = rig.fence().make_event();
-  const bool by_stream = GENERATE(true, false);
-  rig.hold(held);
-  REQUIRE(rig.fence().record(by_stream ? held : kWholeContext, event) == RecordResult::kRecorded);
-  REQUIRE(rig.fence().wait(kWholeContext, event));
-  const StreamRef after = rig.make_stream();
-  rig.submit(before);
-  rig.submit(after);
-  CHECK(rig.stays_pending(before));
-  CHECK(rig.stays_pending(after));
-  rig.release(held);
-  CHECK(rig.finishes(before));
-  CHECK(rig.finishes(after));
-}
-
 FENCE_CONTRACT("order passes on from stream to stream") {
   TestType rig;
   const StreamRef held = rig.make_stream();
@@ -164,7 +145,6 @@ FENCE_CONTRACT("while a capture is open, only streams outside it are recorded an
   rig.begin_capture(captured);
   CHECK(rig.fence().record(kWholeContext, spare) == RecordResult::kNotNow);
   CHECK(rig.fence().record(captured, spare) == RecordResult::kNotNow);
-  CHECK_FALSE(rig.fence().wait(kWholeContext, event));
   CHECK_FALSE(rig.fence().wait(captured, event));
   CHECK(rig.fence().query(event) == Progress::kUnknown);
   CHECK_FALSE(rig.fence().wait_on_host(event, 1000));

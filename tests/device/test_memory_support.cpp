@@ -119,7 +119,7 @@ TEST_CASE("a new owner is safe behind a wait or behind completion, and only then
     const EventId event = fence.make_event();
     REQUIRE(fence.record(user, event) == RecordResult::kRecorded);
     const MemoryFence::Point later = fence.submit(user);
-    REQUIRE(fence.wait(kWholeContext, event));
+    REQUIRE(fence.wait(owner, event));
     CHECK_FALSE(fence.safe_after(owner, later));
   }
 }
