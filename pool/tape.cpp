@@ -183,9 +183,11 @@ bool Tape::wait_unlocked(std::unique_lock<std::mutex>& lock, std::uint64_t recor
     const Progress progress = parts_->timelines.ask(kContextLine, record);
     if (progress == Progress::kDone) return true;
     const std::uint64_t waited = now_ns() - begin;
-    const bool patient = progress == Progress::kPending && longest_ms == kForEver_ms;
+    const bool pending = progress == Progress::kPending;
+    if (!pending && longest_ms != kForEver_ms) return false;
+    const bool patient = pending && longest_ms == kForEver_ms;
     if (!patient && waited >= std::uint64_t{1'000'000} * std::min(longest_ms, options_.host_wait_ms)) {
-      parts_->timelines.waited_in_vain(kContextLine, record);
+      if (pending) parts_->timelines.waited_in_vain(kContextLine, record);
       return false;
     }
     nap_.wait_for(lock, kNap);

@@ -186,7 +186,7 @@ TEST_CASE("a stream of a green context is one of its primary context", "[cuda_fe
     CHECK(rig.finishes(own));
     rig.hold(own);
     CHECK(rig.fence().record(own, event) == RecordResult::kRecorded);
-    CHECK(rig.fence().wait(line, event));
+    CHECK(rig.fence().wait(ref(stream), event));
     rig.submit(ref(stream));
     CHECK(rig.stays_pending(ref(stream)));
     rig.release(own);
