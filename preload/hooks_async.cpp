@@ -28,22 +28,29 @@ StreamSpot ordered_spot(const Guard& guard, CUstream stream, std::uint64_t bytes
   return primary ? StreamSpot{primary, line_on(guard, *primary, stream)} : spot;
 }
 
-template <class Ask>
-CUresult from_pool(const Guard& guard, Home& home, Line line, MemoryPool& pool, HookRow row, std::uint64_t bytes,
-                   CUdeviceptr* out, Ask ask) {
+// Counts a request in its pool, whether the tape serves it or the driver in its place: to the program it is one pool.
+template <class Serve>
+CUresult counted(MemoryPool& pool, std::uint64_t bytes, Serve serve) {
   if (!pool.take(bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
-  const Request request{
-      .bytes = bytes, .line = line, .tag = pool.tag(), .may_wait = pool.may_wait(), .own_free = home.own_free()};
-  // Slabs of cuMemAlloc cannot be opened to another device as a memory pool can.
-  const bool drivers = pool.opened() && !home.movable();
-  const CUresult result = drivers ? pass_through(guard, row, bytes, out, ask, {line, pool.tag()})
-                                  : serve(guard, home, request, row, out, ask);
-  // Served by the tape or by the driver in its place: to the program it is one pool.
+  const CUresult result = serve();
   if (result == CUDA_SUCCESS)
     pool.served();
   else
     pool.give_back(bytes);
   return result;
+}
+
+template <class Ask>
+CUresult from_pool(const Guard& guard, Home& home, Line line, MemoryPool& pool, HookRow row, std::uint64_t bytes,
+                   CUdeviceptr* out, Ask ask) {
+  const Request request{
+      .bytes = bytes, .line = line, .tag = pool.tag(), .may_wait = pool.may_wait(), .own_free = home.own_free()};
+  // Slabs of cuMemAlloc cannot be opened to another device as a memory pool can.
+  const bool drivers = pool.opened() && !home.movable();
+  return counted(pool, bytes, [&] {
+    return drivers ? pass_through(guard, row, bytes, out, ask, {line, pool.tag()})
+                   : serve(guard, home, request, row, out, ask);
+  });
 }
 
 template <class Ask>
@@ -74,7 +81,11 @@ CUresult alloc_from(HookRow row, Flavour flavour, CUdeviceptr* out, std::size_t 
     return from_pool(guard, *spot.home, spot.line, *pool, row, bytes, out, ask);
   // A pool's memory lies on the pool's device, whatever device the stream belongs to.
   Home* home = process().registry.of_primary(pool->device());
-  if (!home) return pass_through(guard, row, bytes, out, ask, {name_for_trace(stream)});
+  if (!home) {
+    return counted(*pool, bytes, [&] {
+      return pass_through(guard, row, bytes, out, ask, {name_for_trace(stream), pool->tag()});
+    });
+  }
   return from_pool(guard, *home, line_on(guard, *home, stream), *pool, row, bytes, out, ask);
 }
 

@@ -121,7 +121,10 @@ CUresult cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute attribut
   const Guard guard;
   const CUresult result = real::cuMemPoolGetAttribute(handle, attribute, value);
   MemoryPool* pool = guard.nested() || result != CUDA_SUCCESS ? nullptr : known_pool(guard, handle);
-  if (!pool) return result;
+  // Where no tape serves the device, the driver has counted everything.
+  bool served = false;
+  if (pool) each_home_on(pool->device(), [&](Home&) { served = true; });
+  if (!served) return result;
   auto& bytes = *static_cast<cuuint64_t*>(value);
   if (attribute == CU_MEMPOOL_ATTR_USED_MEM_CURRENT) bytes = pool->used();
   if (attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH) bytes = pool->used_high();

@@ -38,7 +38,14 @@ void set(World& world) {
   const auto attribute = [&](const char* what, CUmemPool_attribute which, void* value) {
     world.say(std::string(what) + " of " + name(pool), driver().cuMemPoolSetAttribute_(pool.handle, which, value));
   };
-  switch (world.below(5)) {
+  CUmemAccessDesc access{};
+  access.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+  access.flags = world.one_in(2) ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_READ;
+  switch (world.below(6)) {
+    case 5:
+      if (access.flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+        world.say("set access of " + name(pool), driver().cuMemPoolSetAccess_(pool.handle, &access, 1));
+      return;
     case 0:
       return attribute("set a flag", flag, &on);
     case 1:
@@ -101,7 +108,13 @@ void ask_pools(World& world) {
     return pool.used_is_exact ? value : World::unless(Exception::pool_used_after_plain_free, value);
   };
   const auto reserved = [](const std::string& value) { return World::unless(Exception::pool_reserved, value); };
-  switch (world.below(6)) {
+  CUmemAccess_flags access = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+  CUmemLocation here{CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+  switch (world.below(7)) {
+    case 6: {
+      const int told = driver().cuMemPoolGetAccess_(&access, pool.handle, &here);
+      return world.say("access of " + name(pool), told, std::to_string(access));
+    }
     case 0:
       return ask("flag", kFlags[world.below(3)], as_it_is);
     case 1:

@@ -136,6 +136,23 @@ void ask_free_memory(World& world) {
                 (free <= total ? "" : " MORE"));
 }
 
+// Handles for other processes. What is exported is kept, so only small blocks are, and now and then.
+void share(World& world, Block& block) {
+  constexpr std::size_t kMost = 4096;
+  CUipcMemHandle handle{};
+  CUipcMemHandle again{};
+  CUdeviceptr opened = 0;
+  if (block.kind == Kind::kPlain && block.bytes > kMost) return;
+  const int result = driver().cuIpcGetMemHandle_(&handle, block.address);
+  world.say("legacy handle of " + text(block), result);
+  if (result != 0) return;
+  world.say("the same once more", driver().cuIpcGetMemHandle_(&again, block.address),
+            std::memcmp(&handle, &again, sizeof handle) == 0 ? "equal" : "DIFFERENT");
+  world.say("its own opened", driver().cuIpcOpenMemHandle_(&opened, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
+  world.say("closed, never opened", driver().cuIpcCloseMemHandle_(block.address));
+  world.say("handle to nowhere", driver().cuIpcGetMemHandle_(nullptr, block.address));
+}
+
 // Handles that memory of cuMemAlloc does not have, and calls that are for reserved addresses only.
 void ask_for_handles(World& world) {
   Block* block = world.any_block();
@@ -143,8 +160,7 @@ void ask_for_handles(World& world) {
   constexpr std::size_t kPiece = 2 << 20;
   CUmemGenericAllocationHandle handle = 0;
   CUmemPoolPtrExportData data;
-  CUipcMemHandle ipc;
-  switch (world.below(5)) {
+  switch (world.below(7)) {
     case 0:
       return world.say("handle of " + text(*block),
                        driver().cuMemRetainAllocationHandle_(&handle, reinterpret_cast<void*>(block->address)));
@@ -154,9 +170,13 @@ void ask_for_handles(World& world) {
       return world.say("free addresses of " + text(*block), driver().cuMemAddressFree_(block->address, kPiece));
     case 3:
       return world.say("export " + text(*block), driver().cuMemPoolExportPointer_(&data, block->address));
+    case 4: {
+      CUmemAccessDesc access{};
+      access.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+      return world.say("access to " + text(*block), driver().cuMemSetAccess_(block->address, kPiece, &access, 1));
+    }
     default:
-      if (block->kind == Kind::kOrdered)
-        world.say("legacy handle of " + text(*block), driver().cuIpcGetMemHandle_(&ipc, block->address));
+      share(world, *block);
   }
 }
 

@@ -1,0 +1,38 @@
+// What must go on beside the pool, on each backing and strategy, and natively where it does there.
+#include "tests/catch.h"
+#include "tests/preload/core/run.h"
+
+using namespace gpupool::tests;
+
+namespace {
+
+const Environment kWays[] = {{},
+                             {{"GPUPOOL_POOL_STRATEGY", "auto_growth"}},
+                             {{"GPUPOOL_POOL_BACKING", "arena"}},
+                             {{"GPUPOOL_POOL_REUSE", "sync"}},
+                             {{"GPUPOOL_POOL_REUSE", "quiescent"}}};
+
+void passes(const std::string& name, const Environment& settings, Preload preload = Preload::kFront) {
+  const Outcome outcome = run_case(name, settings, preload);
+  std::string how;
+  for (const auto& [key, value] : settings) how += key + "=" + value + " ";
+  INFO(name << " " << how << "\n" << outcome.out << outcome.err);
+  CHECK(outcome.status == 0);
+}
+
+}  // namespace
+
+TEST_CASE("whatever needs the card's memory gets it from an idle pool", "[case-24][case-33]") {
+  passes("yields_to_everybody", {}, Preload::kNone);
+  for (const Environment& way : kWays) passes("yields_to_everybody", way);
+}
+
+TEST_CASE("work that waits for later work goes on") {
+  passes("waiting_work_goes_on", {}, Preload::kNone);
+  for (const Environment& way : kWays) passes("waiting_work_goes_on", way);
+}
+
+TEST_CASE("a capture is unharmed while other threads allocate, grow and trim", "[case-19][case-21]") {
+  // Not with pool.reuse=quiescent: nothing is known complete while captures follow each other.
+  for (const Environment& way : {kWays[0], kWays[1], kWays[2], kWays[3]}) passes("capture_beside_others", way);
+}
