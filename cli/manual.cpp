@@ -48,6 +48,7 @@ there stays.
 
 | format | what it is |
 |---|---|
+| gpupool | what `trace.path` or `gpupool run --trace` recorded; of several devices the one with most events |
 | CSV | `a,BLOCK,BYTES,STREAM` is a request, `f,BLOCK` its free; numbers are decimal, a block's number may be used again after its free. Without a stream the request is a plain one (cudaMalloc). `f,BLOCK,STREAM` frees on another stream. `#` begins a comment. |
 | RMM | the CSV log of RMM's logging resource: `Thread,Time,Action,Pointer,Size,Stream` |
 | PyTorch | the pickle of `torch.cuda.memory._dump_snapshot` after `_record_memory_history`; of several devices the one with most entries. Only plain data is read: nothing in the file is imported or called. |
@@ -62,6 +63,8 @@ that replays.
     gpupool run --stats 'report-%r-%p.json' -- torchrun --nproc-per-node 8 train.py
     gpupool report report-*.json
     gpupool size --write next.json -- python train.py && gpupool run --config next.json -- python train.py
+    gpupool run --trace t.gpt -- python train.py && gpupool replay t.gpt && gpupool size t.gpt
+    gpupool report --torch-snapshot t.pickle t.gpt
     gpupool replay trace.csv.gz --compare auto_growth,pytorch,pytorch_expandable
     gpupool size trace.csv.gz --target-waste 2%
     gpupool doctor -- python train.py

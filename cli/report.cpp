@@ -6,6 +6,7 @@
 #include "cli/report/from_trace.h"
 #include "cli/report/render.h"
 #include "cli/trace/read.h"
+#include "cli/trace/torch_snapshot.h"
 #include "config/text.h"
 
 namespace gpupool::cli {
@@ -24,6 +25,11 @@ void add_traces(const std::string& file, std::vector<ProcessReport>& reports, st
 }  // namespace
 
 Exit report_verb(const Arguments& arguments) {
+  if (arguments.has("--torch-snapshot")) {
+    if (arguments.operands.size() != 1) throw Problem(Exit::usage, "--torch-snapshot: takes one trace");
+    write_new_file(arguments.value("--torch-snapshot"), torch_snapshot(read_traces(arguments.operands.front())));
+    return Exit::ok;
+  }
   std::vector<ProcessReport> reports;
   std::vector<Timeline> timelines;
   for (const std::string& file : arguments.operands) {
