@@ -7,26 +7,32 @@ namespace gpupool::cli {
 
 Smallest smallest_pool(const Trace& trace, ResolvedPool pool) {
   const Bytes card = pool.total;
-  const auto play_with = [&](Strategy strategy, Bytes size, Bytes most) {
+  pool.headroom = 0;
+  const auto set = [&pool](Strategy strategy, Bytes size, Bytes most) {
     pool.options.strategy = strategy;
     pool.size = size;
     pool.max = most;
-    return play_pool(trace, pool);
   };
-  pool.headroom = 0;
-  const Outcome grown = play_with(Strategy::auto_growth, 0, card);
+  set(Strategy::auto_growth, 0, card);
+  const Outcome grown = play_pool(trace, pool);
   const Bytes unit = std::max(pool.handle, kHandleGranularity);
   const auto units = [unit](Bytes bytes) { return (bytes + unit - 1) / unit; };
   // Below the live peak nothing fits; what auto_growth took is nearly always enough, and doubled until it is.
   Bytes low = units(grown.peak_live_bytes);
   Bytes high = std::max(low, units(grown.reserved_peak_bytes));
-  const auto serves = [&](Bytes count) { return play_with(Strategy::best_fit, count * unit, count * unit).oom == 0; };
+  const Bytes least = low;
+  const auto serves = [&](Bytes count) {
+    set(Strategy::best_fit, count * unit, count * unit);
+    return pool_serves(trace, pool);
+  };
   while (!serves(high) && high * unit < card) low = high + 1, high *= 2;
   while (low < high) {
     const Bytes middle = low + (high - low) / 2;
     serves(middle) ? high = middle : low = middle + 1;
   }
-  return {high * unit, grown.peak_live_bytes, pool.handle};
+  Bytes smallest = std::max(least, high - std::min(high, kMostBelow));
+  while (smallest < high && !serves(smallest)) ++smallest;
+  return {smallest * unit, grown.peak_live_bytes, pool.handle};
 }
 
 }  // namespace gpupool::cli

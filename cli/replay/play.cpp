@@ -23,9 +23,11 @@ double processor_seconds() {
   return double(now.tv_sec) + double(now.tv_nsec) / 1e9;
 }
 
+enum class WhenRefused : std::uint8_t { kGoOn, kStop };
+
 // A template, so that our own pool is called without an indirection.
 template <class Server>
-Outcome play(const Trace& trace, Server& server) {
+Outcome play(const Trace& trace, Server& server, WhenRefused when_refused = WhenRefused::kGoOn) {
   Outcome outcome;
   outcome.requests = trace.requests;
   std::vector<Bytes> held(trace.slots);  // 0: refused
@@ -38,6 +40,7 @@ Outcome play(const Trace& trace, Server& server) {
     if (event.bytes != 0) {
       if (!server.allocate(event.slot, event.bytes, event.stream)) {
         ++outcome.oom;
+        if (when_refused == WhenRefused::kStop) break;
         continue;
       }
       held[event.slot] = event.bytes;
@@ -65,6 +68,11 @@ Outcome play(const Trace& trace, Server& server) {
   return outcome;
 }
 
+PoolModel model_of(const ResolvedPool& pool) {
+  const Placement placement = pool.options.backing == BackingKind::arena ? Placement::kGiven : Placement::kChosen;
+  return {tape_options_for(pool), pool.total, placement};
+}
+
 }  // namespace
 
 Outcome play_model(const Trace& trace, const std::string& strategy, Model& model) {
@@ -74,8 +82,7 @@ Outcome play_model(const Trace& trace, const std::string& strategy, Model& model
 }
 
 Outcome play_pool(const Trace& trace, const ResolvedPool& pool) {
-  const Placement placement = pool.options.backing == BackingKind::arena ? Placement::kGiven : Placement::kChosen;
-  PoolModel model(tape_options_for(pool), pool.total, placement);
+  PoolModel model = model_of(pool);
   Outcome outcome = play(trace, model);
   outcome.strategy = choice_text(pool.options.strategy);
   const Stats& stats = model.stats();
@@ -90,6 +97,11 @@ Outcome play_pool(const Trace& trace, const ResolvedPool& pool) {
   outcome.migrated_bytes = stats.migrated_bytes.get();
   outcome.trims = stats.trims.get();
   return outcome;
+}
+
+bool pool_serves(const Trace& trace, const ResolvedPool& pool) {
+  PoolModel model = model_of(pool);
+  return play(trace, model, WhenRefused::kStop).oom == 0;
 }
 
 }  // namespace gpupool::cli

@@ -16,4 +16,7 @@ Outcome play_model(const Trace& trace, const std::string& strategy, Model& model
 /// Our pool, as resolved for a card of `pool.total` bytes.
 Outcome play_pool(const Trace& trace, const ResolvedPool& pool);
 
+/// Whether that pool serves every request; ends with the first one that it refuses.
+bool pool_serves(const Trace& trace, const ResolvedPool& pool);
+
 }  // namespace gpupool::cli

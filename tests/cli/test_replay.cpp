@@ -1,6 +1,7 @@
 // `gpupool replay`: the figures of the traces of real training runs, and of small ones where every number is known.
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "cli/replay/play.h"
 #include "tests/catch.h"
@@ -27,12 +28,13 @@ TEST_CASE("the training traces: what the trace says, exactly; what the pool make
   struct Row {
     const char* name;
     std::uint64_t events, requests, peak_live;
-    double pytorch, expandable;  // as measured in the whole program, or nearly: the weights are not in the trace
+    double pytorch, expandable;                    // what the models make of the trace
+    double measured_pytorch, measured_expandable;  // reserved for live of the whole program on an H200
   };
   const Row rows[] = {
-      {"ernie", 118'751, 59'579, 14'309'767'680, 1.83, 1.11},
-      {"gpt_varlen", 17'038, 8'669, 9'646'470'144, 1.19, 1.09},
-      {"resnet_multires", 80'212, 40'188, 6'304'957'952, 2.71, 1.06},
+      {"ernie", 118'751, 59'579, 14'309'767'680, 1.83, 1.11, 1.80, 1.105},
+      {"gpt_varlen", 17'038, 8'669, 9'646'470'144, 1.19, 1.09, 1.53, 1.076},  // measured over 60 steps, traced over 12
+      {"resnet_multires", 80'212, 40'188, 6'304'957'952, 2.71, 1.06, 2.67, 1.055},
   };
   for (const Row& row : rows) {
     CAPTURE(row.name);
@@ -48,6 +50,16 @@ TEST_CASE("the training traces: what the trace says, exactly; what the pool make
     CHECK(all["compare"][1]["ratio"] < 1.07);
     CHECK(std::abs(all["compare"][2]["ratio"].get<double>() - row.pytorch) < 0.01);
     CHECK(std::abs(all["compare"][3]["ratio"].get<double>() - row.expandable) < 0.01);
+    // The weights are in the program and not in the trace: a few percent more for one byte that lived. PyTorch's cache
+    // grows with every new size, so a fifth of the run has less of it.
+    const double pytorch = all["compare"][2]["ratio"];
+    const double expandable = all["compare"][3]["ratio"];
+    if (std::string_view{row.name} == "gpt_varlen")
+      CHECK(pytorch < row.measured_pytorch);
+    else
+      CHECK(std::abs(pytorch / row.measured_pytorch - 1) < 0.025);
+    CHECK(std::abs(expandable / row.measured_expandable - 1) < 0.025);
+    CHECK(all["compare"][4]["ratio"] < pytorch * 1.01);  // Paddle's chunks are smaller, and cut exactly
     CHECK(replay(trace_path(row.name), {"--set", "pool.handle=2MiB"})["ratio"] < 1.01);
   }
 }
