@@ -99,6 +99,9 @@ CUresult give_back(const Guard& guard, Home& home, HookRow row, CUdeviceptr addr
 /// Frees what is not on a tape.
 template <class Ask>
 CUresult pass_free(const Guard&, HookRow row, CUdeviceptr address, Ask ask) {
+  // An opened block of another process is closed, not freed.
+  if (ImportedBlock imported; process().imports.any() && process().imports.find(address, imported))
+    return CUDA_ERROR_INVALID_VALUE;
   process().trace.passing_free(row, address);
   const CUresult result = ask();
   if (result != CUDA_SUCCESS || process().direct.empty()) return result;

@@ -48,6 +48,11 @@ TEST_CASE("an exported block is not handed out again", "[case-18]") {
   passes("exported_stays", {{"GPUPOOL_POOL_STRATEGY", "auto_growth"}});
 }
 
+TEST_CASE("memory registered with another device is not handed out again", "[case-18]") {
+  passes("registered_stays");
+  passes("registered_stays", {{"GPUPOOL_POOL_STRATEGY", "auto_growth"}});
+}
+
 TEST_CASE("allocations inside a capture work or say that they do not, in every mode", "[case-19]") {
   passes_every_way("capture_modes");
 }

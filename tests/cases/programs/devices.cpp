@@ -225,6 +225,19 @@ CASE(exported_stays) {
   if (file >= 0) close(file);
 }
 
+// Memory that another device was given tokens for is never handed out again.
+CASE(registered_stays) {
+  program::begin();
+  const CUdeviceptr block = take(4 * kMiB);
+  CUDA_POINTER_ATTRIBUTE_P2P_TOKENS tokens{};
+  OK(cuPointerGetAttribute(&tokens, CU_POINTER_ATTRIBUTE_P2P_TOKENS, block));
+  OK(cuMemFree(block));
+  for (int i = 0; i < 20; ++i) {
+    const CUdeviceptr next = take(4 * kMiB);
+    HOLDS(next + 4 * kMiB <= block || next >= block + 4 * kMiB);
+  }
+}
+
 // What libraries take beside the pool: pinned memory, an array, a module, a memory pool of their own.
 CASE(beside_the_pool) {
   program::begin();
