@@ -127,6 +127,31 @@ TEST_CASE("threads: nothing is lost, and no address has two owners") {
   CHECK(sizes == std::map<std::uint64_t, unsigned>{{1000, 5000}, {2000, 5000}, {3000, 5000}, {4000, 5000}});
 }
 
+TEST_CASE("a training run, played as a CUDA program and recorded, is the run again") {
+  constexpr std::size_t kEvents = 5000;
+  const Folder folder;
+  const Outcome outcome = run_program(
+      {GPUPOOL_TEST_LOAD, GPUPOOL_TEST_TRACE, "--limit", std::to_string(kEvents), "--api", "async", "--streams", "3"},
+      {{"GPUPOOL_TRACE_PATH", folder / "t"},
+       {"GPUPOOL_SIM_MEMORY", "40GiB"},
+       {"GPUPOOL_POOL_STRATEGY", "auto_growth"},
+       {"GPUPOOL_STATS_SUMMARY", "off"}});
+  CAPTURE(outcome.out, outcome.err);
+  CHECK(outcome.status == 0);
+  const Trace played = read_trace(GPUPOOL_TEST_TRACE);
+  const Trace trace = read_trace(folder / "t");
+  CHECK(trace.notes.empty());
+  CHECK(trace.streams == 3);
+  REQUIRE(trace.events.size() >= kEvents);  // what is left at the end is freed
+  std::map<std::uint32_t, std::uint32_t> slots;
+  for (std::size_t i = 0; i < kEvents; ++i) {
+    CAPTURE(i);
+    REQUIRE(trace.events[i].bytes == played.events[i].bytes);
+    if (played.events[i].bytes != 0) slots[played.events[i].slot] = trace.events[i].slot;
+    REQUIRE(trace.events[i].slot == slots.at(played.events[i].slot));
+  }
+}
+
 TEST_CASE("a killed process leaves what was flushed") {
   const Recorded recorded = record("killed");
   CHECK(recorded.outcome.status == 128 + 9);
