@@ -72,14 +72,27 @@ Exit conclude(const Arguments& arguments, const std::vector<Row>& rows, Share ma
   return status;
 }
 
+// A recorded trace says whose it is; of other formats the file's name is all there is.
+Row row_of(const Trace& trace, const Smallest& smallest) {
+  Row row{trace.name, smallest.size, {{"peak_live_bytes", smallest.peak_live}, {"waste", smallest.waste()}}};
+  if (trace.origin.pid == 0) return row;
+  row.who += " (rank " + trace.origin.rank + ", device " + std::to_string(trace.origin.device) + ")";
+  row.facts["rank"] = trace.origin.rank;
+  row.facts["device"] = trace.origin.device;
+  return row;
+}
+
 Exit by_traces(const Arguments& arguments) {
   const ReplaySetup setup = replay_setup("size", arguments);
   const ResolvedPool pool = resolve_for_replay(setup);
   std::vector<Trace> traces;
   for (const std::string& file : arguments.operands) {
-    traces.push_back(read_trace(file));
-    if (traces.back().requests == 0) throw Problem(Exit::input, escaped(file, file.size()) + ": holds no request");
-    for (const std::string& line : traces.back().notes) note(line);
+    const std::size_t before = traces.size();
+    for (Trace& trace : read_traces(file)) {  // of each device
+      for (const std::string& line : trace.notes) note(line);
+      if (trace.requests != 0) traces.push_back(std::move(trace));
+    }
+    if (traces.size() == before) throw Problem(Exit::input, escaped(file, file.size()) + ": holds no request");
   }
   const bool has_target = arguments.has("--target-waste");
   const double target =
@@ -100,8 +113,7 @@ Exit by_traces(const Arguments& arguments) {
       with.handle = tried;
       const Smallest smallest = smallest_pool(trace, with);
       worst = std::max(worst, smallest.waste());
-      rows.push_back(
-          {trace.name, smallest.size, {{"peak_live_bytes", smallest.peak_live}, {"waste", smallest.waste()}}});
+      rows.push_back(row_of(trace, smallest));
     }
     if (worst <= target) break;
   }

@@ -92,6 +92,27 @@ TEST_CASE("a program: counted past the pool, or in a pool that grows") {
   }
 }
 
+TEST_CASE("a recorded run: one row for each device, with its rank") {
+  const Folder folder;
+  const Variables variables{{"LD_LIBRARY_PATH", GPUPOOL_TEST_DRIVER},
+                            {"GPUPOOL_SIM_MEMORY", "4GiB"},
+                            {"GPUPOOL_SIM_DEVICES", "2"},
+                            {"RANK", "7"}};
+  const std::string file = folder / "t";
+  REQUIRE(command({"run", "--trace", file, "--set", "stats.summary=off", "--", GPUPOOL_TEST_PROGRAM, "two_devices"},
+                  variables)
+              .status == 0);
+  const Outcome sized = command({"size", file, "--json"});
+  CAPTURE(sized.err);
+  REQUIRE(sized.status == 0);
+  const json rows = json::parse(sized.out)["rows"];
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[1]["name"] == file + " (rank 7, device 1)");
+  CHECK(rows[1]["rank"] == "7");
+  CHECK(rows[1]["needed_bytes"] > 0);
+  CHECK(json::parse(command({"replay", file, "--json"}).out)["format"] == "gpupool");
+}
+
 TEST_CASE("the report of a real run is read back") {
   const Folder folder;
   const Variables variables{{"LD_LIBRARY_PATH", GPUPOOL_TEST_DRIVER}, {"GPUPOOL_SIM_MEMORY", "4GiB"}};
