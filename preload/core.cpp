@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "config/processes.h"
+#include "preload/boundary.h"
 #include "preload/front/abi.h"
 #include "preload/log.h"
 #include "preload/process.h"
@@ -66,7 +67,7 @@ void* hook_or_none(Function real_function, Function hook_function) {
 
 void fill_with_hooks(void** hooks) {
 #define HOOK(symbol, base, version, flags, kind) \
-  hooks[kRow_##symbol] = hook_or_none(real::symbol, GPUPOOL_BODY_##kind(symbol));
+  hooks[kRow_##symbol] = hook_or_none(real::symbol, Boundary<GPUPOOL_BODY_##kind(symbol)>::call);
 #include "preload/hooks.def"
 #undef HOOK
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <new>
 #include <system_error>
 
 #include "config/load.h"
@@ -118,8 +119,12 @@ void Home::start_prefill() {
   try {
     prefill_ = quiet_thread([this] {
       const Guard guard;
-      while (!stop_.load(std::memory_order_acquire) && tape_->prefill(kPrefillStep) != 0) {
-        sched_yield();  // lets a waiting request take the lock
+      try {
+        while (!stop_.load(std::memory_order_acquire) && !stopped() && tape_->prefill(kPrefillStep) != 0) {
+          sched_yield();  // lets a waiting request take the lock
+        }
+      } catch (const std::bad_alloc&) {
+        stop();
       }
     });
   } catch (const std::system_error&) {

@@ -67,6 +67,11 @@ class Home {
   CUresult lost() const { return lost_.load(std::memory_order_relaxed); }
   void lose(CUresult error) { lost_.store(error, std::memory_order_relaxed); }
 
+  /// The host had no memory in the middle of a change: the tape is left as it is. The driver serves from now on, and
+  /// frees of its blocks are answered and forgotten.
+  bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
+  void stop() { stopped_.store(true, std::memory_order_relaxed); }
+
   /// Lets a context of another device (or another context of this one) use the memory: access, records and waits.
   CUresult add_peer(CUcontext peer_context, CUdevice peer);
   void remove_peer(CUcontext peer_context, CUdevice peer);
@@ -118,6 +123,7 @@ class Home {
   std::atomic<bool> alive_{true};
   std::atomic<bool> serves_{false};
   std::atomic<CUresult> lost_{CUDA_SUCCESS};
+  std::atomic<bool> stopped_{false};
   std::atomic<bool> stop_{false};
   std::thread prefill_;
   SizeHistogram sizes_;

@@ -2,13 +2,20 @@
 // process ends.
 #include "preload/log.h"
 
-#include <spdlog/sinks/basic_file_sink.h>
+#include <fcntl.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <memory>
+#include <mutex>
+
+#include "preload/quiet_signals.h"
 
 namespace gpupool::log {
 namespace {
@@ -44,12 +51,42 @@ spdlog::level::level_enum level_of(LogLevel level) {
   return spdlog::level::off;
 }
 
+// A file of this user's own, or a device such as /dev/null; never through a link, never one that has another name, and
+// no pipe that would have to be waited for. -1: none. The status by system call, as in config/file.cpp.
+int open_log(const std::string& path) {
+  const int file =
+      open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
+  struct stat status = {};
+  if (file < 0) return file;
+  const bool told = syscall(SYS_fstat, file, &status) == 0;
+  if (told && S_ISREG(status.st_mode) && status.st_uid == geteuid() && status.st_nlink == 1) return file;
+  if (told && S_ISCHR(status.st_mode)) return file;
+  close(file);
+  return -1;
+}
+
+class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit FileSink(int file) : file_(file) {}
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    // One write for each line: whole lines, whoever else appends. A full disk costs the line.
+    static_cast<void>(!::write(file_, line.data(), line.size()));
+  }
+  void flush_() override {}
+
+ private:
+  const int file_;  // never closed: the logger is never deleted
+};
+
 spdlog::logger* make_logger() {
   std::shared_ptr<spdlog::sinks::sink> sink;
-  try {
-    if (settings().path != "stderr") sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(settings().path);
-  } catch (const std::exception&) {
-    // A log that cannot be opened must not stop the program; stderr says what there is to say.
+  // A log that cannot be opened must not stop the program; stderr says what there is to say.
+  if (settings().path != "stderr") {
+    if (const int file = open_log(settings().path); file >= 0) sink = std::make_shared<FileSink>(file);
   }
   if (!sink) sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
   auto logger = std::make_unique<spdlog::logger>("gpupool", std::move(sink));
@@ -77,6 +114,7 @@ bool enabled(LogLevel level) { return level >= settings().level && settings().le
 
 void write(LogLevel level, const std::string& message) {
   if (!enabled(level)) return;
+  const QuietSignals quiet;
   try {
     logger()->log(level_of(level), "{}", message);
   } catch (...) {

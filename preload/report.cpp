@@ -10,6 +10,7 @@
 
 #include "config/text.h"
 #include "preload/process.h"
+#include "preload/quiet_signals.h"
 #include "preload/watch.h"
 
 namespace gpupool {
@@ -170,6 +171,7 @@ void finish_process() {
   if (!has_process() || process().pid != getpid()) return;
   try {
     Process& ending = process();
+    const QuietSignals quiet;
     const Depth depth = Guard::inside() ? Depth::kCountersOnly : Depth::kFull;
     const Guard guard;
     if (depth == Depth::kFull) {
@@ -183,7 +185,8 @@ void finish_process() {
     const Report report = collect(ending, depth);
     if (stats.summary) say(report_text(report));
     if (!stats.path.empty() && write_report(expand_path(stats.path, ending.pid), report_json(report)).empty()) {
-      say("gpupool: cannot write the report " + expand_path(stats.path, ending.pid) + "\n");
+      const std::string path = expand_path(stats.path, ending.pid);
+      say("gpupool: cannot write the report " + escaped(path, path.size()) + "\n");
     }
   } catch (...) {
     return;  // no host memory for a report

@@ -5,6 +5,7 @@
 
 #include "config/text.h"
 #include "device/context.h"
+#include "preload/boundary.h"
 #include "preload/log.h"
 
 namespace gpupool {
@@ -14,6 +15,11 @@ namespace {
 constexpr std::uint64_t kDriverSlack = std::uint64_t{64} << 20;
 
 }  // namespace
+
+CUresult out_of_host_memory() {
+  process().registry.each([](Home& home) { home.stop(); });
+  return CUDA_ERROR_OUT_OF_MEMORY;
+}
 
 CUresult driver_said(Home& home, int code) {
   const auto result = static_cast<CUresult>(code);
@@ -29,7 +35,7 @@ bool make_room(const Guard&, std::uint64_t bytes) {
   if (api.cuCtxGetDevice(&device) != CUDA_SUCCESS || api.cuMemGetInfo_v2(&free, &total) != CUDA_SUCCESS) return false;
   const auto each_pool = [device](auto visit) {
     process().registry.each([&](Home& home) {
-      if (home.serves() && home.device() == device) visit(*home.tape());
+      if (home.serves() && !home.stopped() && home.device() == device) visit(*home.tape());
     });
   };
   std::uint64_t holes = 0;
@@ -86,6 +92,7 @@ void report_out_of_memory(const Guard&, const Home& home, const Request& request
 }
 
 CUresult give_back(const Guard&, Home& home, HookRow row, CUdeviceptr address, Line line) {
+  if (home.stopped()) return CUDA_SUCCESS;
   CUresult waited = CUDA_SUCCESS;
   WorkOnIt work = WorkOnIt::kInFlight;
   if (line == kContextLine && home.frees_wait() && !process().captures.any_open()) {

@@ -67,8 +67,8 @@ CUresult serve(const Guard& guard, Home& home, const Request& request, HookRow r
   if (home.lost() != CUDA_SUCCESS) return ask();
   const std::uint64_t direct_above = home.resolved().options.direct_above;
   const Passing passing{request.line == kContextLine ? kTraceNoStream : request.line, request.tag};
-  if (direct_above != 0 && request.bytes > direct_above)
-    return pass_through(guard, row, request.bytes, out, ask, passing);
+  const bool direct = home.stopped() || (direct_above != 0 && request.bytes > direct_above);
+  if (direct) return pass_through(guard, row, request.bytes, out, ask, passing);
   if (process().curve.due()) sample(guard);
   const Grant grant = home.tape()->allocate(request);
   switch (grant.verdict) {

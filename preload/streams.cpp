@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "device/context.h"
+#include "preload/boundary.h"
 #include "preload/process.h"
 #include "preload/thread_streams.h"
 
@@ -30,9 +31,13 @@ __thread std::uint64_t thread_serial = 0;
 void thread_ends(void* serial) {
   const Guard guard;
   const StreamRef stream = kThreadStream | reinterpret_cast<std::uintptr_t>(serial);
-  process().registry.each([stream](Home& home) {
-    if (home.serves()) home.tape()->stream_ending(stream);
-  });
+  try {
+    process().registry.each([stream](Home& home) {
+      if (home.serves()) home.tape()->stream_ending(stream);
+    });
+  } catch (...) {
+    out_of_host_memory();
+  }
   cached = {};
   thread_serial = 0;
 }

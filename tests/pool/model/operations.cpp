@@ -64,7 +64,7 @@ std::vector<Scene> make_scenes() {
   Scene late = growing();
   late.name = "work that never ends by itself";
   late.fence.host_wait_helps = false;
-  late.options.host_wait_ms = 0;
+  late.options.host_wait_ms = 1;
   late.card.card_bytes = 64 * kMiB;
   all.push_back(late);
 

@@ -48,15 +48,63 @@ class World::SabotagedFence final : public Fence {
   Sabotage sabotage_;
 };
 
+// Sees memory leave its place: no block and no work in flight may still be there.
+class World::WatchedBacking final : public Backing {
+ public:
+  WatchedBacking(const MemoryBacking::Options& options, World& world) : books(options), world_(world) {}
+  Placement placement() const override { return books.placement(); }
+  std::uint64_t granularity() const override { return books.granularity(); }
+  DriverAnswer reserve(std::uint64_t bytes, std::uint64_t& address) override { return books.reserve(bytes, address); }
+  void unreserve(std::uint64_t address, std::uint64_t bytes) override { books.unreserve(address, bytes); }
+  DriverAnswer create(std::uint64_t bytes, Location location, Handle& handle) override {
+    return books.create(bytes, location, handle);
+  }
+  void destroy(const Handle& handle) override {
+    if (placement() == Placement::kGiven) world_.memory_leaves(handle.address, handle.bytes);
+    books.destroy(handle);
+  }
+  DriverAnswer map(const Handle& handle, std::uint64_t address) override { return books.map(handle, address); }
+  DriverAnswer unmap(const Handle& handle, std::uint64_t address) override {
+    const DriverAnswer answer = books.unmap(handle, address);
+    if (answer.ok()) world_.memory_leaves(address, handle.bytes);
+    return answer;
+  }
+  CardMemory card_memory() override { return books.card_memory(); }
+
+  MemoryBacking books;
+
+ private:
+  World& world_;
+};
+
 World::World(const Scene& scene, Sabotage sabotage)
     : scene_(scene),
-      backing_(scene.card),
+      backing_(std::make_unique<WatchedBacking>(scene.card, *this)),
       fence_(std::make_unique<SabotagedFence>(scene.fence, sabotage)),
-      tape_(scene.options, backing_, *fence_) {
+      tape_(scene.options, *backing_, *fence_) {
   for (StreamRef s = 1; s <= scene.streams; ++s) streams_.push_back(s * 16);
 }
 
-World::~World() = default;
+World::~World() {
+  blocks_.clear();  // the tape ends with whatever is left
+  freed_.clear();
+  retained_.clear();
+}
+
+void World::memory_leaves(std::uint64_t begin, std::uint64_t bytes) {
+  const std::uint64_t end = begin + bytes;
+  const auto overlaps = [&](const Freed& range) { return range.begin < end && begin < range.end; };
+  for (const auto& [first, block] : blocks_) {
+    if (first < end && begin < block.end) left_early_ = "a block keeps its memory";
+  }
+  for (const Freed& freed : freed_) {
+    if (overlaps(freed) && !fence_->honest.is_complete(freed.behind))
+      left_early_ = "memory is moved or given back only when its work is complete";
+  }
+  for (const Freed& kept : retained_) {
+    if (overlaps(kept)) left_early_ = "exported memory stays where it is";
+  }
+}
 
 bool World::step(const Operation& operation) {
   MemoryFence& fence = fence_->honest;
@@ -130,7 +178,7 @@ bool World::step(const Operation& operation) {
       using Call = MemoryBacking::Operation;
       constexpr Call kCalls[] = {Call::kCreate, Call::kMap, Call::kUnmap};
       done = refused_ = scene_.refusals;
-      if (done) backing_.refuse(kCalls[operation.who % std::size(kCalls)], 1 + operation.size % 4, 2);
+      if (done) backing_->books.refuse(kCalls[operation.who % std::size(kCalls)], 1 + operation.size % 4, 2);
       break;
     }
     case Verb::refuse_fence: {
@@ -198,7 +246,7 @@ void World::granted(Kind kind, StreamRef stream, const Request& request, std::ui
   MemoryFence& fence = fence_->honest;
   const std::uint64_t end = begin + (request.bytes + 511) / 512 * 512;
   require(begin % 512 == 0, "an address is a multiple of 512");
-  require(backing_.usable(begin, end - begin), "a block's bytes are mapped");
+  require(backing_->books.usable(begin, end - begin), "a block's bytes are mapped");
   const auto next = blocks_.lower_bound(begin);
   require(next == blocks_.end() || next->first >= end, "blocks do not overlap");
   require(next == blocks_.begin() || std::prev(next)->second.end <= begin, "blocks do not overlap");
@@ -254,19 +302,20 @@ bool World::end_stream(std::uint32_t who) {
 
 bool World::neighbour(std::uint64_t bytes) {
   if (elsewhere_ != 0) {
-    backing_.give_elsewhere(elsewhere_);
+    backing_->books.give_elsewhere(elsewhere_);
     elsewhere_ = 0;
     return true;
   }
-  const std::uint64_t unit = backing_.granularity();
-  elsewhere_ = std::min(bytes, backing_.card_memory().free) / unit * unit;
-  backing_.take_elsewhere(elsewhere_);
+  const std::uint64_t unit = backing_->books.granularity();
+  elsewhere_ = std::min(bytes, backing_->books.card_memory().free) / unit * unit;
+  backing_->books.take_elsewhere(elsewhere_);
   return elsewhere_ != 0;
 }
 
 void World::check_structures() const {
   if (const char* broken = tape_.validate()) throw Violation(broken);
-  if (const char* broken = backing_.broken_rule()) throw Violation(broken);
+  if (const char* broken = backing_->books.broken_rule()) throw Violation(broken);
+  if (left_early_) throw Violation(left_early_);
   const Stats& stats = tape_.stats();
   require(stats.live.current() == live_, "live is the bytes of all blocks");
   require(stats.requested.current() == requested_, "requested is what was asked for");

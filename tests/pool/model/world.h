@@ -37,6 +37,7 @@ class World {
  private:
   using Point = MemoryFence::Point;
   class SabotagedFence;
+  class WatchedBacking;
   struct Block {
     std::uint64_t end;
     std::uint64_t requested;
@@ -56,11 +57,12 @@ class World {
   bool neighbour(std::uint64_t bytes);
   void granted(Kind kind, StreamRef stream, const Request& request, std::uint64_t begin);
   void check_structures() const;
+  void memory_leaves(std::uint64_t begin, std::uint64_t bytes);
   void touch_by_all();
   StreamRef stream(std::uint32_t who) const { return streams_[who % streams_.size()]; }
 
   const Scene& scene_;
-  MemoryBacking backing_;
+  std::unique_ptr<WatchedBacking> backing_;
   std::unique_ptr<SabotagedFence> fence_;
   Tape tape_;
   std::vector<StreamRef> streams_;
@@ -71,6 +73,7 @@ class World {
   std::uint64_t live_ = 0;
   std::uint64_t requested_ = 0;
   std::uint64_t elsewhere_ = 0;
+  const char* left_early_ = nullptr;  // what was broken by memory that was unmapped, inside the tape's call
   bool capturing_ = false;
   bool refused_ = false;  // a call may have been refused, and its error may come out
 };
