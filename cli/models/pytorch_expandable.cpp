@@ -65,7 +65,7 @@ class Expandable final : public Model {
     const std::uint32_t number = 2 * (stream == kPlain ? 0 : stream) + (size > kSmallSize ? 1 : 0);
     if (pools_.size() <= number) pools_.resize(number + std::size_t{1});
     if (!pools_[number]) {
-      pools_[number].emplace();
+      pools_[number] = Pool{};
       Pool& pool = *pools_[number];
       pool.page = size > kSmallSize ? kLargePage : kSmallPage;
       ModelBlock range;

@@ -29,7 +29,7 @@ void holds(const std::string& scene, const Operations& operations) {
 }  // namespace
 
 TEST_CASE("model: random lists keep every promise on every scene") {
-  for (std::uint64_t seed = 1; seed <= 5 * scenes().size(); ++seed) {
+  for (std::uint64_t seed = 1; seed <= 3 * scenes().size(); ++seed) {
     const Scene& scene = scenes()[seed % scenes().size()];
     expect_none(scene, play(scene, random_operations(seed, 1000, scene)));
   }

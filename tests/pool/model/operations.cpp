@@ -68,6 +68,12 @@ std::vector<Scene> make_scenes() {
   late.card.card_bytes = 64 * kMiB;
   all.push_back(late);
 
+  Scene own = growing();
+  own.name = "threads that wait for their own frees";
+  own.own_frees = true;
+  own.fence.looks_until_done = 1;  // else they would wait for ever: nothing runs by itself
+  all.push_back(own);
+
   Scene sync = growing();
   sync.name = "sync";
   sync.options.reuse = ReusePolicy::kSync;

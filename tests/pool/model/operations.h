@@ -52,7 +52,8 @@ struct Scene {
   MemoryBacking::Options card = {};
   MemoryFence::Options fence = {};
   unsigned streams = 4;
-  bool refusals = false;  // the driver may be told to refuse calls
+  bool refusals = false;   // the driver may be told to refuse calls
+  bool own_frees = false;  // a request says which plain free its thread has made, and so may wait for
 };
 
 /// The scenes that random lists are played on, by number.

@@ -112,19 +112,19 @@ bool World::step(const Operation& operation) {
   bool done = true;
   switch (operation.verb) {
     case Verb::allocate:
-      done = allocate(Kind::kOrdered, on, operation.size);
+      done = allocate(Kind::kOrdered, operation);
       break;
     case Verb::allocate_plain:
-      done = allocate(Kind::kPlain, kWitness, operation.size);
+      done = allocate(Kind::kPlain, operation);
       break;
     case Verb::allocate_no_wait:
-      done = allocate(Kind::kNoWait, on, operation.size);
+      done = allocate(Kind::kNoWait, operation);
       break;
     case Verb::free:
-      done = free(Kind::kOrdered, on, operation.size);
+      done = free(Kind::kOrdered, operation);
       break;
     case Verb::free_plain:
-      done = free(Kind::kPlain, on, operation.size);
+      done = free(Kind::kPlain, operation);
       break;
     case Verb::submit:
       fence.submit(on);
@@ -198,47 +198,41 @@ void World::touch_by_all() {
   for (StreamRef each : streams_) fence_->honest.submit(each);
 }
 
-bool World::allocate(Kind kind, StreamRef stream, std::uint64_t bytes) {
+bool World::allocate(Kind kind, const Operation& operation) {
   MemoryFence& fence = fence_->honest;
-  Request request{.bytes = 1 + bytes % (std::uint64_t{1} << 26)};
-  if (kind != Kind::kPlain) request.line = tape_.line_of(stream, false);
+  const StreamRef on = kind == Kind::kPlain ? kWitness : stream(operation.who);
+  const Thread& by = thread(operation.who);
+  Request request{.bytes = 1 + operation.size % (std::uint64_t{1} << 26)};
+  if (kind != Kind::kPlain) request.line = tape_.line_of(on, false);
+  if (scene_.own_frees) request.own_free = by.own_free;
   request.may_wait = kind != Kind::kNoWait;
   std::vector<Point> before;
   for (StreamRef each : streams_) before.push_back(fence.point_of(each));
   const Point before_witness = fence.point_of(kWitness);
   const Grant grant = tape_.allocate(request);
-  if (!grant.ok()) {
-    require(grant.verdict != Verdict::kDriverError || refused_, "a driver error needs a driver that refuses");
-  }
-  // What the bytes' history allows; without a grant nobody need wait for more than its own frees either.
+  require(grant.ok() || grant.verdict != Verdict::kDriverError || refused_,
+          "a driver error needs a driver that refuses");
+  // A stream may be made to wait for what its bytes' history says, and for what its thread has natively waited for.
   Point allowed;
-  if (kind != Kind::kOrdered || !grant.ok()) join(allowed, plain_frees_);
+  if (scene_.own_frees) allowed = by.waited;
   const std::uint64_t end = grant.address + (request.bytes + 511) / 512 * 512;
   for (const Freed& freed : freed_) {
-    if (!grant.ok() || (freed.begin < end && grant.address < freed.end)) join(allowed, freed.behind);
-  }
-  for (const Freed& freed : freed_) {
-    // One wait may stand for all fragments of a line that it covers: as far as the newest plain free, never further.
-    if (grant.ok() && kind == Kind::kOrdered && freed.begin < end && grant.address < freed.end)
-      join(allowed, plain_frees_);
+    const bool covered = grant.ok() && freed.begin < end && grant.address < freed.end;
+    // A wait that the driver refuses halfway leaves those before it, and the bytes go elsewhere.
+    if (covered || !grant.ok() || refused_) join(allowed, freed.may_delay);
   }
   for (std::size_t i = 0; i < streams_.size(); ++i) {
     const Point after = fence.point_of(streams_[i]);
-    const bool bystander = kind != Kind::kPlain && streams_[i] != stream;
     for (std::size_t s = 0; s < after.size(); ++s) {
       if (after[s] <= at(before[i], s)) continue;
-      require(!bystander, "only the stream that asks is made to wait");
+      require(kind != Kind::kPlain, "a plain request makes nobody wait on the device");
+      require(streams_[i] == on, "only the stream that asks is made to wait");
       require(kind != Kind::kNoWait, "no wait is inserted where it is forbidden");
       require(after[s] <= at(allowed, s), "nobody waits for work submitted after the free");
     }
   }
-  const Point after_witness = fence.point_of(kWitness);
-  for (std::size_t s = 0; s < after_witness.size(); ++s) {
-    if (after_witness[s] <= at(before_witness, s)) continue;
-    require(kind == Kind::kPlain, "a stream's request makes no other stream wait");
-    require(after_witness[s] <= at(allowed, s), "the context waits for no work submitted after the free");
-  }
-  if (grant.ok()) granted(kind, stream, request, grant.address);
+  require(fence.point_of(kWitness) == before_witness, "no request makes the whole context wait");
+  if (grant.ok()) granted(kind, on, request, grant.address);
   return grant.ok();
 }
 
@@ -257,13 +251,12 @@ void World::granted(Kind kind, StreamRef stream, const Request& request, std::ui
       left.push_back(std::move(freed));
       continue;
     }
-    if (kind == Kind::kPlain) {
-      for (StreamRef each : streams_)
-        require(fence.safe_after(each, freed.behind), "every stream is ordered behind the bytes' earlier work");
-    }
-    require(fence.safe_after(stream, freed.behind), "the owner is ordered behind the bytes' earlier work");
-    if (freed.begin < begin) left.push_back({freed.begin, begin, freed.behind});
-    if (end < freed.end) left.push_back({end, freed.end, freed.behind});
+    if (kind == Kind::kPlain)
+      require(fence.is_complete(freed.behind), "plain memory has no earlier work left");
+    else
+      require(fence.safe_after(stream, freed.behind), "the owner is ordered behind the bytes' earlier work");
+    if (freed.begin < begin) left.push_back({freed.begin, begin, freed.behind, freed.may_delay});
+    if (end < freed.end) left.push_back({end, freed.end, freed.behind, freed.may_delay});
   }
   freed_ = std::move(left);
   blocks_[begin] = {end, request.bytes, false};
@@ -275,17 +268,19 @@ void World::granted(Kind kind, StreamRef stream, const Request& request, std::ui
     fence.submit(stream);
 }
 
-bool World::free(Kind kind, StreamRef stream, std::uint64_t number) {
+bool World::free(Kind kind, const Operation& operation) {
   if (blocks_.empty()) return false;
-  const auto block = std::next(blocks_.begin(), static_cast<long>(number % blocks_.size()));
+  const auto block = std::next(blocks_.begin(), static_cast<long>(operation.size % blocks_.size()));
   const std::uint64_t begin = block->first;
-  const Point behind = fence_->honest.point_of(kind == Kind::kPlain ? kWholeContext : stream);
-  const Line line = kind == Kind::kPlain ? kContextLine : tape_.line_of(stream, false);
+  const bool plain = kind == Kind::kPlain;
+  const Point behind = fence_->honest.point_of(plain ? kWholeContext : stream(operation.who));
+  const Line line = plain ? kContextLine : tape_.line_of(stream(operation.who), false);
   require(tape_.free(begin + 256, line).result == FreeResult::kNotABlock, "no block begins inside another");
-  require(tape_.free(begin, line).result == FreeResult::kFreed, "a live block can be freed");
+  const gpupool::Freed answer = tape_.free(begin, line);
+  require(answer.result == FreeResult::kFreed, "a live block can be freed");
   require(tape_.free(begin, line).result == FreeResult::kNotABlock, "a block is freed once");
-  if (kind == Kind::kPlain) plain_frees_ = behind;
-  (block->second.pinned ? retained_ : freed_).push_back({begin, block->second.end, behind});
+  if (plain) thread(operation.who) = {answer.record, behind};
+  (block->second.pinned ? retained_ : freed_).push_back({begin, block->second.end, behind, plain ? Point{} : behind});
   live_ -= block->second.end - begin;
   requested_ -= block->second.requested;
   blocks_.erase(block);

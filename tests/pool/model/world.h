@@ -2,7 +2,9 @@
 // freed byte which work may still touch it and what its next owner may be made to wait for; it is as simple as can be.
 #pragma once
 
+#include <array>
 #include <map>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -46,13 +48,18 @@ class World {
   struct Freed {
     std::uint64_t begin;
     std::uint64_t end;
-    Point
-        behind;  // all work that may still touch the bytes; the next owner may be made to wait for it, and for no more
+    Point behind;     // all work that may still touch the bytes
+    Point may_delay;  // what their next owner, a stream, may be made to wait for
   };
   enum class Kind : std::uint8_t { kOrdered, kPlain, kNoWait };
 
-  bool allocate(Kind kind, StreamRef stream, std::uint64_t bytes);
-  bool free(Kind kind, StreamRef stream, std::uint64_t number);
+  struct Thread {
+    std::uint64_t own_free = 0;  // its last plain free
+    Point waited;                // what that natively waits for
+  };
+
+  bool allocate(Kind kind, const Operation& operation);
+  bool free(Kind kind, const Operation& operation);
   bool end_stream(std::uint32_t who);
   bool neighbour(std::uint64_t bytes);
   void granted(Kind kind, StreamRef stream, const Request& request, std::uint64_t begin);
@@ -60,16 +67,17 @@ class World {
   void memory_leaves(std::uint64_t begin, std::uint64_t bytes);
   void touch_by_all();
   StreamRef stream(std::uint32_t who) const { return streams_[who % streams_.size()]; }
+  Thread& thread(std::uint32_t who) { return threads_[who / 3 % threads_.size()]; }
 
   const Scene& scene_;
   std::unique_ptr<WatchedBacking> backing_;
   std::unique_ptr<SabotagedFence> fence_;
   Tape tape_;
   std::vector<StreamRef> streams_;
+  std::array<Thread, 3> threads_;
   std::map<std::uint64_t, Block> blocks_;
   std::vector<Freed> freed_;
   std::vector<Freed> retained_;  // exported when freed: never handed out again
-  Point plain_frees_;            // a wait of the whole context may reach as far as the newest plain free
   std::uint64_t live_ = 0;
   std::uint64_t requested_ = 0;
   std::uint64_t elsewhere_ = 0;
