@@ -1,15 +1,12 @@
-// See read.h: what trace.path recorded (pool/trace_format.h). One trace for each device. Whatever is whole is used:
-// what is cut off or damaged is left out and noted, and the next whole block is looked for. Records may be missing
-// anywhere, so a request at an address that is still live is preceded by a free, and a free of nothing is counted.
-#include <zstd.h>
-
+// See read.h: what trace.path recorded. One trace for each device. Records may be missing anywhere, so a request at an
+// address that is still live is preceded by a free, and a free of nothing is counted.
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <span>
 #include <unordered_map>
 
-#include "cli/console.h"
+#include "cli/trace/blocks.h"
 #include "cli/trace/fields.h"
 #include "cli/trace/read.h"
 #include "config/text.h"
@@ -19,13 +16,6 @@ namespace gpupool::cli {
 namespace {
 
 constexpr std::size_t kMostTextLines = 100'000;
-
-template <class Head>
-Head as(std::string_view bytes) {
-  Head head;
-  std::memcpy(&head, bytes.data(), sizeof head);
-  return head;
-}
 
 std::span<const unsigned char> bytes_of(const std::string& text) {
   return {reinterpret_cast<const unsigned char*>(text.data()), text.size()};
@@ -40,13 +30,17 @@ class Clock {
     ticks_ = ticks, ns_ = ns;
   }
   std::uint64_t at(std::uint64_t ticks) const {
-    const double ticks_long = double(ticks_) - double(ticks_before_);
-    const double rate = ticks_long > 0 && ns_ >= ns_before_ ? double(ns_ - ns_before_) / ticks_long : 0;
-    const double ns = double(ns_before_) - double(base_ns_) + (double(ticks) - double(ticks_before_)) * rate;
+    const double rate = ns_ >= ns_before_ ? since(ns_, ns_before_) / std::max(since(ticks_, ticks_before_), 1.0) : 0;
+    const double ns = since(ns_before_, base_ns_) + since(ticks, ticks_before_) * rate;
     return ns > 0 && ns < 9e18 ? static_cast<std::uint64_t>(ns) : 0;
   }
 
  private:
+  // Both are too large for a double to hold every unit; the difference is not.
+  static double since(std::uint64_t later, std::uint64_t earlier) {
+    return double(static_cast<std::int64_t>(later - earlier));
+  }
+
   bool begun_ = false;
   std::uint64_t base_ns_ = 0;
   std::uint64_t ticks_before_ = 0, ns_before_ = 0;
@@ -55,19 +49,17 @@ class Clock {
 
 class Reader {
  public:
-  explicit Reader(Source& source) : source_(source) {}
+  explicit Reader(Source& source) : source_(source), blocks_(source) {}
 
   std::vector<Trace> read() {
-    const std::string raw = source_.text(sizeof(TraceFileHead));
-    const auto head = as<TraceFileHead>(raw);
-    if (head.version != kTraceVersion) {
-      source_.fault_at_offset("the trace has version " + std::to_string(head.version) +
-                              "; this command reads version " + std::to_string(kTraceVersion));
+    while (blocks_.next()) {
+      const TraceBlockHead& head = blocks_.head();
+      dropped_ = std::max(dropped_, head.dropped);
+      if (blocks_.count() == 1 || head.kind == TraceBlockKind::kRecords) clock_.moment(head.ticks, head.monotonic_ns);
+      if (head.kind == TraceBlockKind::kText) text();
+      if (head.kind == TraceBlockKind::kRecords && head.payload == head.count * std::uint64_t{sizeof(TraceRecord)})
+        records(head.count);
     }
-    if (head.bytes < sizeof head || head.bytes > 4096) source_.fault_at_offset("the head of the trace is damaged");
-    source_.text(head.bytes - sizeof head);
-    while (!source_.peek(1).empty()) block();
-    if (blocks_ == 0) source_.fault_at_offset("the trace ends before its first whole block");
     return finish();
   }
 
@@ -83,65 +75,9 @@ class Reader {
     std::uint64_t unknown = 0;
   };
 
-  // One block, or a note about what stands in its place.
-  void block() {
-    const std::uint64_t begin = source_.offset();
-    const std::string_view raw = source_.peek(sizeof(TraceBlockHead));
-    if (raw.size() < sizeof(TraceBlockHead)) return cut_off(begin);
-    const auto head = as<TraceBlockHead>(raw);
-    if (head.magic != kTraceBlockMagic || head.payload > kTraceMostPayload ||
-        head.packed > ZSTD_compressBound(kTraceMostPayload))
-      return damaged(begin);
-    const std::string_view whole = source_.peek(sizeof head + head.packed);
-    if (whole.size() < sizeof head + head.packed) return cut_off(begin);
-    const std::string packed{whole.substr(sizeof head)};
-    if (trace_checksum(head, bytes_of(packed)) != head.checksum) return damaged(begin);
-    if (!unpack(packed, head.payload)) return damaged(begin);
-    source_.text(sizeof head + head.packed);
-    ++blocks_;
-    dropped_ = std::max(dropped_, head.dropped);
-    if (blocks_ == 1 || head.kind == TraceBlockKind::kRecords) clock_.moment(head.ticks, head.monotonic_ns);
-    if (head.kind == TraceBlockKind::kText) text();
-    if (head.kind == TraceBlockKind::kRecords && head.payload == head.count * std::uint64_t{sizeof(TraceRecord)})
-      records(head.count);
-  }
-
-  bool unpack(const std::string& packed, std::size_t size) {
-    payload_.resize(size);
-    return ZSTD_decompress(payload_.data(), size, packed.data(), packed.size()) == size;
-  }
-
-  void cut_off(std::uint64_t begin) {
-    notes_.push_back("byte " + std::to_string(begin) + ": the last block is cut off and left out");
-    while (!source_.peek(1).empty()) source_.text(source_.peek(kSkip).size());
-  }
-
-  // On to the next place that looks like a block.
-  void damaged(std::uint64_t begin) {
-    char magic[sizeof kTraceBlockMagic];
-    std::memcpy(magic, &kTraceBlockMagic, sizeof magic);
-    source_.byte();
-    for (;;) {
-      const std::string_view next = source_.peek(kSkip);
-      const std::size_t found = next.find(std::string_view{magic, sizeof magic});
-      if (found != std::string_view::npos) {
-        source_.text(found);
-        break;
-      }
-      if (next.size() < sizeof magic) {
-        source_.text(next.size());
-        break;
-      }
-      source_.text(next.size() - sizeof magic + 1);
-    }
-    notes_.push_back("byte " + std::to_string(begin) + ": " + std::to_string(source_.offset() - begin) +
-                     " damaged bytes are left out");
-    if (notes_.size() > kMostNotes) source_.fault_at_offset("nearly everything is damaged");
-  }
-
   // Lines of TYPE NUMBER KEY VALUE; what a later version says besides is passed over.
   void text() {
-    std::string_view rest = payload_;
+    std::string_view rest = blocks_.payload();
     while (!rest.empty() && text_lines_++ < kMostTextLines) {
       const std::string_view line = rest.substr(0, rest.find('\n'));
       rest.remove_prefix(std::min(line.size() + 1, rest.size()));
@@ -180,7 +116,7 @@ class Reader {
 
   void records(std::uint32_t count) {
     records_.resize(count);
-    gather_records(bytes_of(payload_).data(), records_);
+    gather_records(bytes_of(blocks_.payload()).data(), records_);
     for (const TraceRecord& record : records_) {
       if (record.kind == TraceKind::kRequest)
         request(record);
@@ -271,7 +207,7 @@ class Reader {
     std::vector<Trace> all;
     for (auto& [number, device] : devices_) {
       TraceBuilder& builder = device.builder;
-      for (const std::string& line : notes_) builder.note(line);
+      for (const std::string& line : blocks_.notes()) builder.note(line);
       if (dropped_ > 0) builder.note(std::to_string(dropped_) + " records were lost when it was recorded");
       if (device.added > 0) builder.note(std::to_string(device.added) + " frees that were not recorded are added");
       if (device.unknown > 0) builder.note(std::to_string(device.unknown) + " frees of unknown blocks are left out");
@@ -287,7 +223,7 @@ class Reader {
     }
     if (all.empty()) {
       TraceBuilder none;
-      for (const std::string& line : notes_) none.note(line);
+      for (const std::string& line : blocks_.notes()) none.note(line);
       all.push_back(none.finish(source_.path(), "gpupool"));
     }
     return all;
@@ -301,21 +237,17 @@ class Reader {
     origin.handle = pool.handle;
   }
 
-  static constexpr std::size_t kSkip = std::size_t{1} << 16;
-  static constexpr std::size_t kMostNotes = 100;
   static constexpr MarkKind kLastMark = MarkKind::retired;
 
   Source& source_;
+  TraceBlocks blocks_;
   Clock clock_;
-  std::string payload_;
   std::vector<TraceRecord> records_;
-  std::vector<std::string> notes_;
   Origin process_;
   std::map<std::uint16_t, std::string> calls_;
   std::map<std::uint16_t, Pool> pools_;
   std::map<std::uint32_t, Device> devices_;
   std::unordered_map<std::uint64_t, std::uint16_t> owner_;  // of live blocks: the pool
-  std::uint64_t blocks_ = 0;
   std::uint64_t dropped_ = 0;
   std::size_t text_lines_ = 0;
 };
