@@ -15,7 +15,7 @@
 namespace gpupool {
 namespace {
 
-constexpr timeval kPatience{2, 0};  // for an importer that has connected and says nothing
+constexpr timeval kPatience{10, 0};  // for an importer that has connected and says nothing
 constexpr int kWaiting = 64;
 constexpr useconds_t kBreathUs = 1000;
 

@@ -15,7 +15,7 @@
 namespace gpupool {
 namespace {
 
-constexpr timeval kPatience{10, 0};  // for an exporter that is stopped or very busy
+constexpr timeval kPatience{30, 0};  // for an exporter that is stopped or very busy
 
 /// A conversation with an exporter.
 class Exporter {

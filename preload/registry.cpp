@@ -267,7 +267,9 @@ void Registry::peer_disabled(CUcontext owner, CUcontext accessor) {
   if (device_of(api_, accessor, device) != CUDA_SUCCESS) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   std::erase_if(peers_, [&](const Peer& peer) { return peer.owner == owner && peer.accessor == accessor; });
-  if (Home* home = find(owner)) home->remove_peer(accessor, device);
+  Home* home = find(owner);
+  const auto granted = [&](const Grant& grant) { return grant.owner == home->device() && grant.accessor == device; };
+  if (home && std::ranges::none_of(grants_, granted)) home->remove_peer(accessor, device);
 }
 
 void Registry::access_granted(CUdevice owner, CUdevice accessor) {
