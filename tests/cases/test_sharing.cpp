@@ -29,6 +29,14 @@ TEST_CASE("an importer gets exactly the block, and keeps it", "[case-17][case-18
   for (const Environment& way : kWays) passes("share_blocks", way);
 }
 
+TEST_CASE("an importer on another device reaches the block", "[case-50]") {
+  passes("share_blocks", {{"TEST_IMPORTERS_DEVICE", "1"}}, Preload::kNone);
+  for (Environment way : kWays) {
+    way["TEST_IMPORTERS_DEVICE"] = "1";
+    passes("share_blocks", way);
+  }
+}
+
 TEST_CASE("an importer is told the truth about an opened block") {
   for (const Environment& way : {kWays[0], kWays[1]}) passes("share_range", way);
 }

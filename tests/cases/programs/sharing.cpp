@@ -54,6 +54,11 @@ CUdeviceptr open(const CUipcMemHandle& handle) {
 
 const std::size_t kSizes[] = {1000, 4 * kMiB, 512, 100 * kMiB + 512, 3 * kMiB, 7};
 
+CUdevice importers_device() {
+  const char* device = std::getenv("TEST_IMPORTERS_DEVICE");
+  return device ? std::atoi(device) : 0;
+}
+
 // What the driver serves it hands out again after the free, whoever has it open.
 bool frees_keep_memory() { return std::getenv("TEST_POOLED") != nullptr; }
 
@@ -95,7 +100,7 @@ CASE(share_blocks) {
 
 CASE(share_blocks_opened) {
   const int exporter = partner::other_side();
-  CUcontext context = program::begin();
+  const CUcontext context = program::begin(importers_device());
   struct Opened {
     CUdeviceptr address;
     Sent sent;
