@@ -17,9 +17,13 @@ Segment* BestFit::insert(Range range, Granules before) {
 
 void BestFit::take(const Hole& whole, Range part, const Block& taken) {
   unlist_hole(whole.range);
-  History front = whole.history;
-  History middle = fragments_.cut(front, whole.range, part.begin);
-  History back = fragments_.cut(middle, {part.begin, whole.range.end}, part.end);
+  History middle = whole.history;
+  History front;
+  if (part.begin != whole.range.begin) {
+    front = middle;
+    middle = fragments_.cut(front, whole.range, part.begin);
+  }
+  const History back = fragments_.cut(middle, {part.begin, whole.range.end}, part.end);
   fragments_.discard(middle);
   Segment* segment = whole.segment;
   const Range before{whole.range.begin, part.begin};

@@ -45,10 +45,11 @@ class BestFit {
   Range best_fit(Granules size) const { return holes_.best_fit(size); }
   Range following(Range hole) const { return holes_.following(hole); }
   Range largest() const { return holes_.largest(); }
-  /// The hole that holds `place`; empty range when it is no hole. Quickest for a hole's beginning.
+  /// The hole that begins at `place`, as those do that best_fit() and its like name.
+  Hole hole_from(Granules place) const { return hole_of(segments_.find(place)); }
+  /// The hole that holds `place`; empty range when it is no hole.
   Hole hole_at(Granules place) const {
-    Segment* segment = segments_.find(place);
-    if (segment == nullptr) segment = segments_.floor(place);
+    Segment* segment = segments_.floor(place);
     return kind(*segment) == Kind::kHole ? hole_of(segment) : Hole{};
   }
 

@@ -25,11 +25,14 @@ class Reuse {
 
   /// May `part` of `hole` go to `request`? Puts the waits that are needed and allowed by `effort`.
   bool ready(const BestFit::Hole& hole, Range part, const Request& request, Effort effort) {
+    return needs_nothing(hole, request) || make_ready(hole, part, request, effort);
+  }
+
+  /// Is all of `hole` clean or, as nearly always, freed by the requester itself? False: look closer.
+  bool needs_nothing(const BestFit::Hole& hole, const Request& request) const {
     const History history = hole.history;
-    if (history.clean()) return true;
-    // Nearly always: freed by the requester itself.
-    if (history.whole() && timelines_.need(request, history.line(), history.record()) == Need::kNothing) return true;
-    return make_ready(hole, part, request, effort);
+    return history.clean() ||
+           (history.whole() && timelines_.need(request, history.line(), history.record()) == Need::kNothing);
   }
 
   /// Could ready() succeed? Asks the driver where `effort` allows, but puts no wait.

@@ -74,6 +74,14 @@ std::uint64_t Tape::prefill(std::uint64_t bytes) {
   return missing;
 }
 
+// Nearly always the best fit needs nothing: the ladder's first step, without the ladder.
+bool Tape::from_best_fit(Granules size, const Request& request, Found& found) const {
+  const Range fit = parts_->space.best_fit(size);
+  if (fit.empty() || options_.max_split != 0) return false;
+  found = {parts_->space.hole_from(fit.begin), {fit.begin, fit.begin + size}};
+  return parts_->reuse.needs_nothing(found.hole, request);
+}
+
 // The ladder's first rungs: a hole that is clean for this request, a fence, a look whether records are complete. Among
 // equal fits the one that costs least is taken; a larger hole only when no equal one may be used.
 bool Tape::from_hole(Granules size, const Request& request, Effort last, Found& found) {
@@ -88,7 +96,7 @@ bool Tape::from_hole(Granules size, const Request& request, Effort last, Found& 
       if (fit.size() != smallest.size() && effort < Effort::kAsk) break;
       if (fit.size() == smallest.size() ? ++equal > kEqualFits : ++larger > kLargerFits) break;
       if (!may_split(fit, size)) continue;
-      found = {parts_->space.hole_at(fit.begin), {fit.begin, fit.begin + size}};
+      found = {parts_->space.hole_from(fit.begin), {fit.begin, fit.begin + size}};
       if (effort >= Effort::kAsk) {
         found.part = parts_->reuse.first_ready(found.hole, size, request, effort);
         if (!found.part.empty()) return true;
@@ -100,7 +108,7 @@ bool Tape::from_hole(Granules size, const Request& request, Effort last, Found& 
   // Where memory was reserved up front the largest hole is often one that nothing has used yet.
   const Range largest = parts_->space.largest();
   if (largest.size() <= smallest.size() || !may_split(largest, size)) return false;
-  found.hole = parts_->space.hole_at(largest.begin);
+  found.hole = parts_->space.hole_from(largest.begin);
   found.part = parts_->reuse.first_ready(found.hole, size, request, last);
   return !found.part.empty();
 }
@@ -166,7 +174,7 @@ std::uint64_t Tape::oldest_own_free(Granules size, const Request& request) const
   for (Range fit = parts_->space.best_fit(size); !fit.empty() && ++looked_at <= kEqualFits + kLargerFits;
        fit = parts_->space.following(fit)) {
     if (!may_split(fit, size)) continue;
-    const BestFit::Hole hole = parts_->space.hole_at(fit.begin);
+    const BestFit::Hole hole = parts_->space.hole_from(fit.begin);
     const std::uint64_t record = parts_->reuse.own_free_before(hole, {fit.begin, fit.begin + size}, request);
     if (record != 0 && (oldest == 0 || record < oldest)) oldest = record;
   }
@@ -205,7 +213,8 @@ Grant Tape::allocate(const Request& request) {
   Granules size = granules_for(request.bytes);
   parts_->timelines.forget_pending();
   Found found;
-  if (from_hole(size, request, may_ask(request) ? Effort::kAsk : Effort::kLook, found)) {
+  if (from_best_fit(size, request, found) ||
+      from_hole(size, request, may_ask(request) ? Effort::kAsk : Effort::kLook, found)) {
     stats_.hits.add(1);
     return {Verdict::kServed, 0, serve(found, request)};
   }

@@ -86,6 +86,7 @@ class Tape {
 
   struct Found;  // a part of a hole, ready for its new owner
 
+  bool from_best_fit(Granules size, const Request& request, Found& found) const;
   bool from_hole(Granules size, const Request& request, Effort last, Found& found);
   bool by_growth(Granules size, const Request& request, unsigned patience_ms, Found& found);
   bool waits_for_own_free(const Request& request) const;

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "cli/bench/lookup_bench.h"
 #include "cli/bench/pool_bench.h"
 #include "cli/bench/system_calls.h"
 
@@ -102,6 +103,11 @@ int main(int argc, char** argv) {
   command->add_flag("--json", options.json, "JSON instead of a table");
   command->add_flag("--smoke", options.smoke, "small and quick: does it run, is steady state quiet?");
   command->add_flag("!--no-system-calls", options.system_calls, "do not trace a child to count system calls");
+  CLI::App* lookup = app.add_subcommand("dlsym", "nanoseconds of one dlsym; run it with and without the preload");
   CLI11_PARSE(app, argc, argv);
+  if (lookup->parsed()) {
+    std::printf("%.2f\n", time_of_lookup(calibrate()));
+    return 0;
+  }
   return pool(options);
 }
