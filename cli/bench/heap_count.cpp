@@ -1,6 +1,8 @@
 #include "cli/bench/heap_count.h"
 
+#include <unistd.h>
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <new>
 
@@ -29,5 +31,14 @@ void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std
 namespace gpupool::bench {
 
 std::uint64_t heap_allocations() { return allocations.load(std::memory_order_relaxed); }
+
+std::uint64_t resident_bytes() {
+  std::FILE* file = std::fopen("/proc/self/statm", "r");
+  if (file == nullptr) return 0;
+  unsigned long pages = 0;
+  const int read = std::fscanf(file, "%*u %lu", &pages);
+  std::fclose(file);
+  return read == 1 ? pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) : 0;
+}
 
 }  // namespace gpupool::bench

@@ -69,7 +69,8 @@ int pool(PoolOptions options) {
                       {"system_calls", calls ? nlohmann::json(*calls) : nlohmann::json(nullptr)},
                       {"growth_steps", r.growth_steps},
                       {"holes", r.holes},
-                      {"reserved_to_live", r.reserved_to_live}});
+                      {"reserved_to_live", r.reserved_to_live},
+                      {"host_bytes_per_block", r.host_bytes_per_block}});
     } else {
       std::printf("%9u %9.1f %9.1f %9.1f %7lu %7s %9lu %14.3f\n", live, r.p50_ns, r.p99_ns, r.mean_ns,
                   static_cast<unsigned long>(r.heap_allocations), calls ? std::to_string(*calls).c_str() : "-",

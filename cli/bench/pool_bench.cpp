@@ -80,7 +80,9 @@ class Load {
 }  // namespace
 
 PoolResult run_pool(const PoolRun& run, const Clock& clock, void (*begin)(), void (*end)()) {
+  const std::uint64_t resident = resident_bytes();
   Load load(run);
+  const std::uint64_t filled = resident_bytes();
   const Stats& stats = load.tape().stats();
   std::vector<Pair> pairs(run.pairs);
   for (Pair& pair : pairs) pair = load.pick();
@@ -88,6 +90,7 @@ PoolResult run_pool(const PoolRun& run, const Clock& clock, void (*begin)(), voi
 
   PoolResult result;
   result.live = run.live;
+  if (filled > resident) result.host_bytes_per_block = static_cast<double>(filled - resident) / run.live;
   const std::uint64_t grown = stats.growth_steps.get();
   const std::uint64_t allocated = heap_allocations();
   if (begin != nullptr) begin();

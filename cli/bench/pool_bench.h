@@ -26,7 +26,8 @@ struct PoolResult {
   std::uint64_t growth_steps = 0;      // the same
   std::uint64_t holes = 0;
   double reserved_to_live = 0;
-  std::string broken;  // the first invariant that is broken afterwards; empty: none
+  double host_bytes_per_block = 0;  // resident, the simulated card's books and the program's own addresses included
+  std::string broken;               // the first invariant that is broken afterwards; empty: none
 };
 
 /// `begin` and `end` are called right before and after the measured pairs; either may be null.
