@@ -50,6 +50,7 @@ struct ResolvedPool {
   Bytes max = 0;       // 0: there is no pool (the diagnostics say why)
   Bytes headroom = 0;  // to be left free on the card
   Bytes handle = 0;    // 0: the pool chooses
+  Bytes overflow = 0;  // host memory to hold where the card is full, at most; 0: none
 
   // The least step when the pool holds `held`; never beyond max.
   constexpr Bytes growth_from(Bytes held) const {

@@ -31,6 +31,7 @@ class Resolver {
     max();
     size();
     growth_and_handle();
+    if (options_.overflow == OverflowKind::host) out_.pool.overflow = whole_handles(options_.overflow_max.of(total_));
     return std::move(out_);
   }
 

@@ -18,13 +18,20 @@ CUmemAccessDesc access_of(CUdevice device, CUmemAccess_flags flags) {
   return access;
 }
 
-/// The host memory nearest to the device; "any" where the machine has no NUMA nodes.
-CUmemLocation host_near(const DriverApi& api, CUdevice device) {
+CUmemLocation location_of(CUmemLocationType type, int id) {
   CUmemLocation location{};
-  location.id = attribute_of(api, device, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID, -1);
-  location.type = location.id < 0 ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_HOST_NUMA;
-  location.id = std::max(location.id, 0);
+  location.type = type;
+  location.id = id;
   return location;
+}
+
+/// Where host memory can come from, the nearest to the device first.
+std::vector<CUmemLocation> host_locations(const DriverApi& api, CUdevice device) {
+  std::vector<CUmemLocation> locations;
+  const int node = attribute_of(api, device, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID, -1);
+  if (node >= 0) locations.push_back(location_of(CU_MEM_LOCATION_TYPE_HOST_NUMA, node));
+  locations.push_back(location_of(CU_MEM_LOCATION_TYPE_HOST, 0));
+  return locations;
 }
 
 /// The least unit of such memory, 0 if there is none. The minimum, not the recommended size: how large handles should
@@ -48,30 +55,28 @@ bool VmmBacking::supported(const DriverApi& api, CUdevice device) {
 }
 
 VmmBacking::VmmBacking(const DriverApi& api, CUcontext context, CUdevice device)
-    : api_(api), context_(context), device_(device), host_(host_near(api, device)) {
+    : api_(api), context_(context), device_(device), card_(location_of(CU_MEM_LOCATION_TYPE_DEVICE, device)) {
   rdma_ = attribute_of(api, device, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED, 0) != 0;
   shareable_ = api.has_shareable_handles() &&
                attribute_of(api, device, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, 0) != 0;
   access_.push_back(access_of(device, CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
-  granularity_ = std::max(unit_of(api, properties(Location::kDevice)), std::uint64_t{512});
+  granularity_ = std::max(unit_of(api, properties(card_)), std::uint64_t{512});
   // Both kinds lie on one tape, but host memory is the exception: it has to fit the device's unit, not the other way
   // round.
-  const std::uint64_t host_unit = unit_of(api, properties(Location::kHost));
-  host_usable_ = host_unit != 0 && granularity_ % host_unit == 0;
+  for (const CUmemLocation& location : host_locations(api, device)) {
+    const std::uint64_t unit = unit_of(api, properties(location));
+    if (unit != 0 && granularity_ % unit == 0) host_.push_back(location);
+  }
 }
 
-CUmemAllocationProp VmmBacking::properties(Location location) const {
+CUmemAllocationProp VmmBacking::properties(const CUmemLocation& location) const {
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_NONE;
-  if (location == Location::kHost) {
-    properties.location = host_;
-    return properties;
-  }
-  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  properties.location.id = device_;
-  properties.allocFlags.gpuDirectRDMACapable = rdma_ ? 1 : 0;
-  if (shareable()) properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  const bool on_card = location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+  properties.location = location;
+  properties.allocFlags.gpuDirectRDMACapable = rdma_ && on_card ? 1 : 0;
+  if (shareable() && on_card) properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
   return properties;
 }
 
@@ -85,16 +90,24 @@ DriverAnswer VmmBacking::reserve(std::uint64_t bytes, std::uint64_t& address) {
 void VmmBacking::unreserve(std::uint64_t address, std::uint64_t bytes) { api_.cuMemAddressFree(address, bytes); }
 
 DriverAnswer VmmBacking::create(std::uint64_t bytes, Location location, Handle& handle) {
-  if (location == Location::kHost && !host_usable_) return {CUDA_ERROR_NOT_SUPPORTED};
-  CUmemAllocationProp wanted = properties(location);
-  CUmemGenericAllocationHandle physical = 0;
-  CUresult result = api_.cuMemCreate(&physical, bytes, &wanted, 0);
-  if (wanted.requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE && refuses_kind(result)) {
-    wanted.requestedHandleTypes = CU_MEM_HANDLE_TYPE_NONE;
+  CUresult result = CUDA_ERROR_NOT_SUPPORTED;
+  const auto create_at = [&](const CUmemLocation& place) {
+    CUmemAllocationProp wanted = properties(place);
+    CUmemGenericAllocationHandle physical = 0;
     result = api_.cuMemCreate(&physical, bytes, &wanted, 0);
-    if (result == CUDA_SUCCESS) shareable_ = false;
+    if (wanted.requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE && refuses_kind(result)) {
+      wanted.requestedHandleTypes = CU_MEM_HANDLE_TYPE_NONE;
+      result = api_.cuMemCreate(&physical, bytes, &wanted, 0);
+      if (result == CUDA_SUCCESS) shareable_ = false;
+    }
+    if (result == CUDA_SUCCESS) handle = {physical, bytes, 0, location};
+    return result == CUDA_SUCCESS;
+  };
+  if (location == Location::kDevice) {
+    create_at(card_);
+  } else {
+    std::any_of(host_.begin(), host_.end(), create_at);
   }
-  if (result == CUDA_SUCCESS) handle = {physical, bytes, 0, location};
   return {result};
 }
 

@@ -30,6 +30,7 @@ class VmmBacking final : public Backing {
   DriverAnswer map(const Handle& handle, std::uint64_t address) override;
   DriverAnswer unmap(const Handle& handle, std::uint64_t address) override;
   CardMemory card_memory() override;
+  bool has_host_memory() const override { return !host_.empty(); }
 
   /// Can handles be sent to other processes? The device says so, and the driver has refused none yet.
   bool shareable() const { return shareable_.load(std::memory_order_relaxed); }
@@ -42,16 +43,16 @@ class VmmBacking final : public Backing {
   void remove_peer(CUdevice peer);
 
  private:
-  CUmemAllocationProp properties(Location location) const;
+  CUmemAllocationProp properties(const CUmemLocation& location) const;
   CUresult set_access_everywhere(CUdevice device, CUmemAccess_flags access);
 
   const DriverApi& api_;
   CUcontext context_;
   CUdevice device_;
-  CUmemLocation host_;
+  const CUmemLocation card_;
+  std::vector<CUmemLocation> host_;  // in the order in which they are tried; empty where the driver has none
   bool rdma_ = false;
   std::atomic<bool> shareable_{false};  // read by anyone
-  bool host_usable_ = false;
   std::uint64_t granularity_ = 0;
   std::vector<CUmemAccessDesc> access_;              // the own device, then the peers
   std::map<std::uint64_t, std::uint64_t> mappings_;  // address -> bytes

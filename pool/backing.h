@@ -63,6 +63,9 @@ class Backing {
   virtual DriverAnswer unmap(const Handle& handle, std::uint64_t address) = 0;
 
   virtual CardMemory card_memory() = 0;
+
+  /// Can memory of the host lie beside the card's? Where not, create() answers that it is not supported.
+  virtual bool has_host_memory() const { return false; }
 };
 
 }  // namespace gpupool

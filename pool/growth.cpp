@@ -18,11 +18,43 @@ constexpr std::uint64_t kExactGrowthShare = 64;  // exact growth takes at most t
 Granules round_up(Granules value, Granules unit) { return (value + unit - 1) & ~(unit - 1); }
 Granules round_down(Granules value, Granules unit) { return value & ~(unit - 1); }
 
+Range common(Range a, Range b) {
+  const Range both{std::max(a.begin, b.begin), std::min(a.end, b.end)};
+  return both.begin < both.end ? both : Range{};
+}
+
+// Host memory moves within its area like the card's, so it gets some times the addresses that it could need, and one
+// unit more that stays a gap: no hole reaches from one kind of memory into the other.
+constexpr std::uint64_t kAddressesPerHostByte = 4;
+
+Granules device_begin_for(const TapeOptions& options, Granules unit) {
+  if (options.overflow == 0) return 0;
+  return round_up(granules_for(std::min(options.overflow * kAddressesPerHostByte, options.address_space / 4)), unit) +
+         unit;
+}
+
 }  // namespace
 
-Growth::Growth(const Parts& parts) : p_(parts), unit_(granules_for(parts.backing.granularity())) {}
+Growth::Growth(const Parts& parts)
+    : p_(parts),
+      unit_(granules_for(parts.backing.granularity())),
+      device_begin_(device_begin_for(parts.options, unit_)) {}
+
+Range Growth::area(Location location) const {
+  if (location == Location::kHost) return {0, device_begin_ - std::min(device_begin_, unit_)};
+  return {device_begin_, granules_for(p_.options.address_space)};
+}
+
+// The gap at the end of an area.
+Range Growth::tail(Location location) const {
+  if (location == Location::kDevice) return common(p_.space.last_gap(), area(location));
+  Range last;
+  p_.space.visit_gaps(area(location), [&](Range gap) { last = gap; });
+  return last.end == area(location).end ? last : Range{};
+}
 
 std::uint64_t Growth::piece() const {
+  if (location_ == Location::kHost) return kFullSpeedPiece;
   if (p_.options.handle != 0) return p_.options.handle;
   if (p_.options.size != 0)
     return std::clamp(std::bit_ceil(p_.options.size / kPiecesReserved), kFullSpeedPiece, kLargestPiece);
@@ -30,6 +62,7 @@ std::uint64_t Growth::piece() const {
 }
 
 std::uint64_t Growth::least_step() const {
+  if (location_ == Location::kHost) return 0;
   std::uint64_t held = p_.handles.device_bytes();
   std::uint64_t step = p_.options.growth_bytes;
   if (p_.options.growth_factor > 0)
@@ -46,7 +79,16 @@ std::uint64_t Growth::allowance() const {
   return std::min(below_max, above_headroom) / bytes_of(unit_) * bytes_of(unit_);
 }
 
-void Growth::note_reserved() { p_.stats.reserved.set(p_.handles.device_bytes()); }
+std::uint64_t Growth::still_allowed() const {
+  if (location_ == Location::kDevice) return allowance();
+  std::uint64_t held = p_.handles.host_bytes();
+  return p_.options.overflow > held ? (p_.options.overflow - held) / bytes_of(unit_) * bytes_of(unit_) : 0;
+}
+
+void Growth::note_reserved() {
+  p_.stats.reserved.set(p_.handles.device_bytes());
+  p_.stats.overflow.set(p_.handles.host_bytes());
+}
 
 // How many granules would have to be mapped so that `part` is mapped throughout, in whole units.
 Granules Growth::missing_in(Range part) const {
@@ -66,13 +108,15 @@ Range Growth::choose_place(Granules size, const Request& request) {
     Range part{begin, begin + size};
     candidates.push_back({missing_in(part), part});
   };
-  Range tail = p_.space.last_gap();
-  for (Range span = p_.space.span_with_gap_behind(0); !span.empty(); span = p_.space.span_with_gap_behind(span.end)) {
+  const Range whole = area(location_);
+  for (Range run = p_.space.span_with_gap_behind(whole.begin); !run.empty() && run.begin < whole.end;
+       run = p_.space.span_with_gap_behind(run.end)) {
+    const Range span = common(run, whole);
     if (span.size() < size) continue;
     consider(span.begin);
-    if (span.end != tail.end) consider(span.end - size);
+    if (span.end != whole.end) consider(span.end - size);
   }
-  if (tail.size() >= size) consider(tail.begin);
+  if (Range end = tail(location_); end.size() >= size) consider(end.begin);
   std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
     return a.missing != b.missing ? a.missing < b.missing : a.part.begin < b.part.begin;
   });
@@ -86,31 +130,35 @@ Range Growth::choose_place(Granules size, const Request& request) {
 }
 
 Range Growth::extend(Granules size, const Request& request) {
-  if (p_.backing.placement() == Placement::kGiven) return extend_given(size);
+  const Location location = request.location;
+  if (p_.backing.placement() == Placement::kGiven) return location == Location::kDevice ? extend_given(size) : Range{};
+  location_ = location;
   Range part = choose_place(size, request);
   if (part.empty()) return {};
   Granules missing = missing_in(part);
-  collect_donors(part);
+  collect_donors(location, part);
   std::uint64_t donated = 0;
   for (const Donor& donor : donors_) donated += bytes_of(donor.size);
-  if (donated < bytes_of(missing) && donated + allowance() < bytes_of(missing)) return {};
+  if (donated < bytes_of(missing) && donated + still_allowed() < bytes_of(missing)) return {};
 
-  std::uint64_t held = p_.handles.device_bytes();
+  std::uint64_t held = p_.handles.bytes(location);
   std::vector<Range> gaps;
   p_.space.visit_gaps({round_down(part.begin, unit_), round_up(part.end, unit_)},
                       [&](Range gap) { gaps.push_back(gap); });
   for (Range gap : gaps) {
     if (!fill(gap)) return {};
   }
+  if (location == Location::kHost) return part;
   if (std::uint64_t grown = p_.handles.device_bytes() - std::min(held, p_.handles.device_bytes()); grown > 0) {
     p_.stats.growth_steps.add(1);
     if (std::uint64_t step = least_step(); grown < step) {
-      Range tail = p_.space.last_gap();
+      Range end = tail(Location::kDevice);
       Granules more = granules_for(std::min(step - grown, allowance()) / bytes_of(unit_) * bytes_of(unit_));
       Granules laid = 0;
-      for (Granules at = tail.begin; more > 0 && more <= tail.end - at && grow_into(at, more, laid); at += laid)
+      for (Granules at = end.begin; more > 0 && more <= end.end - at && grow_into(at, more, laid); at += laid)
         more -= laid;
     }
+    give_back_overflow(Effort::kAsk);  // the card has room again
   }
   return part;
 }
@@ -145,13 +193,12 @@ Range Growth::extend_given(Granules size) {
   return {place.begin, place.begin + size};
 }
 
-void Growth::collect_donors(Range except) {
+void Growth::collect_donors(Location location, Range except) {
   donors_.clear();
   for (Range hole = p_.space.best_fit(unit_); !hole.empty(); hole = p_.space.following(hole)) {
     p_.handles.visit_within(hole, [&](Granules begin, const Handle& handle) {
       Granules size = granules_for(handle.bytes);
-      if (handle.location == Location::kDevice && !Range{begin, begin + size}.overlaps(except))
-        donors_.push_back({begin, size});
+      if (handle.location == location && !Range{begin, begin + size}.overlaps(except)) donors_.push_back({begin, size});
     });
   }
   std::sort(donors_.begin(), donors_.end(),
@@ -197,8 +244,8 @@ bool Growth::recut_into(Granules place, Granules room, Granules& laid) {
     p_.backing.destroy(whole);
     Handle cut;
     Handle rest;
-    if (!p_.backing.create(bytes_of(room), Location::kDevice, cut).ok() || !lay(place, cut)) return false;
-    if (p_.backing.create(whole.bytes - cut.bytes, Location::kDevice, rest).ok() && lay(chosen.begin, rest)) {
+    if (!p_.backing.create(bytes_of(room), location_, cut).ok() || !lay(place, cut)) return false;
+    if (p_.backing.create(whole.bytes - cut.bytes, location_, rest).ok() && lay(chosen.begin, rest)) {
       Donor smaller{chosen.begin, granules_for(rest.bytes)};
       donors_.insert(std::upper_bound(donors_.begin(), donors_.end(), smaller,
                                       [](const Donor& a, const Donor& b) { return a.size > b.size; }),
@@ -215,18 +262,18 @@ bool Growth::recut_into(Granules place, Granules room, Granules& laid) {
 bool Growth::grow_into(Granules place, Granules room, Granules& laid) {
   std::uint64_t bytes = std::min(bytes_of(room), piece());
   Handle handle;
-  if (bytes > allowance() || !create(bytes, handle) || !lay(place, handle)) return false;
+  if (bytes > still_allowed() || !create(bytes, handle) || !lay(place, handle)) return false;
   laid = granules_for(bytes);
   return true;
 }
 
 bool Growth::create(std::uint64_t bytes, Handle& handle) {
-  DriverAnswer answer = p_.backing.create(bytes, Location::kDevice, handle);
+  DriverAnswer answer = p_.backing.create(bytes, location_, handle);
   if (!answer.ok()) {
     error_ = answer.code;
     return false;
   }
-  p_.stats.growth_bytes.add(bytes);
+  if (location_ == Location::kDevice) p_.stats.growth_bytes.add(bytes);
   return true;
 }
 
@@ -260,6 +307,7 @@ bool Growth::lay(Granules begin, const Handle& handle) {
 }
 
 std::uint64_t Growth::prefill(std::uint64_t bytes) {
+  location_ = Location::kDevice;
   auto missing = [&] {
     std::uint64_t held = p_.handles.device_bytes();
     return p_.options.size > held ? p_.options.size - held : 0;
@@ -272,8 +320,8 @@ std::uint64_t Growth::prefill(std::uint64_t bytes) {
     if (p_.backing.placement() == Placement::kGiven) {
       if (extend_given(granules_for(std::min(need, std::max(bytes, piece())))).empty()) return 0;
     } else {
-      Range tail = p_.space.last_gap();
-      if (tail.size() < granules_for(need) || !grow_into(tail.begin, granules_for(need), laid)) return 0;
+      Range end = tail(Location::kDevice);
+      if (end.size() < granules_for(need) || !grow_into(end.begin, granules_for(need), laid)) return 0;
     }
   }
   return missing();
@@ -284,14 +332,23 @@ bool Growth::give_back(Granules begin) {
   if (!lift(begin, handle)) return false;
   p_.backing.destroy(handle);
   if (p_.backing.placement() == Placement::kGiven) p_.addresses.remove(begin);
+  if (handle.location == Location::kHost) return true;
   p_.stats.trims.add(1);
   p_.stats.trimmed_bytes.add(handle.bytes);
   return true;
 }
 
+void Growth::give_back_overflow(Effort effort) {
+  if (p_.handles.host_bytes() == 0) return;
+  collect_donors(Location::kHost, {});
+  for (const Donor& donor : donors_) {
+    if (p_.reuse.complete({donor.begin, donor.begin + donor.size}, effort)) give_back(donor.begin);
+  }
+}
+
 std::uint64_t Growth::give_back_until(std::uint64_t held, Rounding rounding) {
   std::uint64_t before = p_.handles.device_bytes();
-  collect_donors({});
+  collect_donors(Location::kDevice, {});
   std::sort(donors_.begin(), donors_.end(), [](const Donor& a, const Donor& b) { return a.begin > b.begin; });
   for (const Donor& donor : donors_) {
     if (p_.handles.device_bytes() <= held) break;

@@ -1,7 +1,8 @@
 // Growth: where memory gets mapped and unmapped. Finds the place where a request that no hole fits costs the least new
 // memory (holes and gaps between two blocks count together), fills its gaps with handles that lie free elsewhere
-// (migration) before it takes new ones from the card, keeps the limits, and gives memory back. The slow path:
-// everything here may cost driver calls. Owned by the tape, under its lock.
+// (migration) before it takes new ones from the card, keeps the limits, and gives memory back. Memory of the host, for
+// overflow, has an area of its own at the begin of the tape, so that no block lies in both. The slow path: everything
+// here may cost driver calls. Owned by the tape, under its lock.
 #pragma once
 
 #include <cstdint>
@@ -34,12 +35,19 @@ class Growth {
   /// when it cannot be had; take_error() then tells a driver error that is not plain lack of memory.
   Range extend(Granules size, const Request& request);
 
+  /// Where memory of the card begins; what lies before is the host's. 0 without overflow.
+  Granules device_begin() const { return device_begin_; }
+
   /// Maps up to `bytes` more towards options.size at the end of the tape; returns the bytes still missing, 0 when no
   /// more can be had.
   std::uint64_t prefill(std::uint64_t bytes);
 
-  /// Gives back wholly free handles whose work is done, from the end of the tape, but holds at least `keep` bytes.
-  std::uint64_t trim(std::uint64_t keep) { return give_back_until(keep, Rounding::kKeepMore); }
+  /// Gives back wholly free handles whose work is done: all of the host's, then the card's from the end of the tape, of
+  /// which at least `keep` bytes stay. Returns what the card got back.
+  std::uint64_t trim(std::uint64_t keep) {
+    give_back_overflow(Effort::kBlock);
+    return give_back_until(keep, Rounding::kKeepMore);
+  }
 
   /// Unmaps and destroys everything; the caller knows that no work is left. The space is not touched: the tape ends.
   void release_all();
@@ -60,10 +68,12 @@ class Growth {
   };
 
   Granules unit() const { return unit_; }
+  Range area(Location location) const;
+  Range tail(Location location) const;
   Granules missing_in(Range part) const;
   Range choose_place(Granules size, const Request& request);
   Range extend_given(Granules size);
-  void collect_donors(Range except);
+  void collect_donors(Location location, Range except);
   bool fill(Range gap);
   bool lift(Granules begin, Handle& handle);
   bool lay(Granules begin, const Handle& handle);
@@ -71,7 +81,9 @@ class Growth {
   bool migrate_into(Granules place, Granules room, Granules& laid);
   bool recut_into(Granules place, Granules room, Granules& laid);
   bool grow_into(Granules place, Granules room, Granules& laid);
+  std::uint64_t still_allowed() const;
   bool give_back(Granules begin);
+  void give_back_overflow(Effort effort);
   enum class Rounding : std::uint8_t { kKeepMore, kKeepLess };  // where handles do not divide what is to be held
   std::uint64_t give_back_until(std::uint64_t held, Rounding rounding);
   std::uint64_t least_step() const;
@@ -80,6 +92,8 @@ class Growth {
 
   Parts p_;
   const Granules unit_;
+  const Granules device_begin_;
+  Location location_ = Location::kDevice;  // of the area that extend() is at work in
   std::vector<Donor> donors_;
   int error_ = 0;
 };

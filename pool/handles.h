@@ -54,6 +54,7 @@ class Handles {
   bool empty() const { return tree_.empty(); }
   std::uint64_t device_bytes() const { return device_bytes_; }
   std::uint64_t host_bytes() const { return host_bytes_; }
+  std::uint64_t bytes(Location location) const { return location == Location::kDevice ? device_bytes_ : host_bytes_; }
 
   const char* validate() const;
 

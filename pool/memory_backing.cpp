@@ -50,7 +50,9 @@ DriverAnswer MemoryBacking::create(std::uint64_t bytes, Location location, Handl
   if (bytes == 0 || !whole_units(bytes)) return broken("create: not whole units");
   const bool given = options_.placement == Placement::kGiven;
   if (location == Location::kHost) {
-    if (given) return {kNotSupported};
+    if (!has_host_memory()) return {kNotSupported};
+    if (bytes > host_free_) return {kCardFull};
+    host_free_ -= bytes;
   } else {
     if (bytes > free_) return {kCardFull};
     free_ -= bytes;
@@ -80,7 +82,7 @@ void MemoryBacking::destroy(const Handle& handle) {
     places_.erase(handle.address);
     mapped_bytes_ -= found->second.bytes;
   }
-  if (found->second.location == Location::kDevice) free_ += found->second.bytes;
+  (found->second.location == Location::kDevice ? free_ : host_free_) += found->second.bytes;
   pieces_.erase(found);
 }
 

@@ -18,6 +18,7 @@ class MemoryBacking final : public Backing {
     Placement placement = Placement::kChosen;
     std::uint64_t granularity = std::uint64_t{2} << 20;
     std::uint64_t card_bytes = std::uint64_t{8} << 30;
+    std::uint64_t host_bytes = ~std::uint64_t{0};  // what the host can lend; 0: the driver knows of no such memory
   };
   /// What it can be told to refuse, and counts.
   enum class Operation : std::uint8_t { kReserve, kUnreserve, kCreate, kDestroy, kMap, kUnmap, kCardMemory };
@@ -27,7 +28,8 @@ class MemoryBacking final : public Backing {
   static constexpr int kCardFull = 2;
   static constexpr int kNotSupported = 801;
 
-  explicit MemoryBacking(const Options& options) : options_(options), free_(options.card_bytes) {}
+  explicit MemoryBacking(const Options& options)
+      : options_(options), free_(options.card_bytes), host_free_(options.host_bytes) {}
   MemoryBacking() : MemoryBacking(Options{}) {}
 
   Placement placement() const override { return options_.placement; }
@@ -39,6 +41,7 @@ class MemoryBacking final : public Backing {
   DriverAnswer map(const Handle& handle, std::uint64_t address) override;
   DriverAnswer unmap(const Handle& handle, std::uint64_t address) override;
   CardMemory card_memory() override;
+  bool has_host_memory() const override { return options_.placement == Placement::kChosen && options_.host_bytes != 0; }
 
   /// From now on, the `nth` call (1 is the next) answers `code`; one such order per operation, a new one replaces it.
   void refuse(Operation operation, std::uint64_t nth, int code);
@@ -74,6 +77,7 @@ class MemoryBacking final : public Backing {
 
   Options options_;
   std::uint64_t free_;
+  std::uint64_t host_free_;
   std::uint64_t mapped_bytes_ = 0;
   std::uint64_t next_id_ = 1;
   std::uint64_t next_address_ = std::uint64_t{0x7f} << 40;

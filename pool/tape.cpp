@@ -55,6 +55,7 @@ Tape::Tape(const TapeOptions& options, Backing& backing, Fence& fence)
     : options_(options), backing_(backing), fence_(fence) {
   std::uint64_t unit = backing.granularity();
   options_.address_space = std::min(options.address_space, kMaxTapeBytes) / unit * unit;
+  if (!backing.has_host_memory()) options_.overflow = 0;
   if (backing.placement() == Placement::kChosen) {
     start_error_ = backing.reserve(options_.address_space, range_).code;
     if (start_error_ == 0 && !addresses_.add(range_, options_.address_space, 0)) start_error_ = -1;
@@ -85,14 +86,14 @@ bool Tape::from_best_fit(Granules size, const Request& request, Found& found) co
 // The ladder's first rungs: a hole that is clean for this request, a fence, a look whether records are complete. Among
 // equal fits the one that costs least is taken; a larger hole only when no equal one may be used.
 bool Tape::from_hole(Granules size, const Request& request, Effort last, Found& found) {
-  const Range smallest = parts_->space.best_fit(size);
+  const Range smallest = located(parts_->space.best_fit(size), request);
   const bool may_fence = request.line != kContextLine;
   for (Effort effort = last == Effort::kBlock ? last : Effort::kLook; effort <= last;
        effort = Effort(int(effort) + 1)) {
     if (effort == Effort::kFence && !may_fence) continue;
     unsigned equal = 0;
     unsigned larger = 0;
-    for (Range fit = smallest; !fit.empty(); fit = parts_->space.following(fit)) {
+    for (Range fit = smallest; !fit.empty(); fit = located(parts_->space.following(fit), request)) {
       if (fit.size() != smallest.size() && effort < Effort::kAsk) break;
       if (fit.size() == smallest.size() ? ++equal > kEqualFits : ++larger > kLargerFits) break;
       if (!may_split(fit, size)) continue;
@@ -107,10 +108,18 @@ bool Tape::from_hole(Granules size, const Request& request, Effort last, Found& 
   }
   // Where memory was reserved up front the largest hole is often one that nothing has used yet.
   const Range largest = parts_->space.largest();
-  if (largest.size() <= smallest.size() || !may_split(largest, size)) return false;
+  if (largest.size() <= smallest.size() || !may_split(largest, size) || located(largest, request) != largest)
+    return false;
   found.hole = parts_->space.hole_from(largest.begin);
   found.part = parts_->reuse.first_ready(found.hole, size, request, last);
   return !found.part.empty();
+}
+
+// `hole`, or the next one in the order of the index that lies in the kind of memory that the request is for.
+Range Tape::located(Range hole, const Request& request) const {
+  while (!hole.empty() && (hole.begin < parts_->growth.device_begin()) != (request.location == Location::kHost))
+    hole = parts_->space.following(hole);
+  return hole;
 }
 
 // pool.max_split: large holes are kept whole for large requests. The hole at the end of the tape, where growth lands,
@@ -137,6 +146,10 @@ std::uint64_t Tape::serve(const Found& found, const Request& request) {
   stats_.blocks.add(1);
   stats_.live.add(bytes_of(part.size()));
   stats_.requested.add(request.bytes);
+  if (part.begin < parts_->growth.device_begin()) {
+    stats_.overflows.add(1);
+    stats_.overflow_live.add(bytes_of(part.size()));
+  }
   note_holes();
   return addresses_.address_of(part.begin);
 }
@@ -171,8 +184,8 @@ bool Tape::waits_for_own_free(const Request& request) const {
 std::uint64_t Tape::oldest_own_free(Granules size, const Request& request) const {
   std::uint64_t oldest = 0;
   unsigned looked_at = 0;
-  for (Range fit = parts_->space.best_fit(size); !fit.empty() && ++looked_at <= kEqualFits + kLargerFits;
-       fit = parts_->space.following(fit)) {
+  for (Range fit = located(parts_->space.best_fit(size), request);
+       !fit.empty() && ++looked_at <= kEqualFits + kLargerFits; fit = located(parts_->space.following(fit), request)) {
     if (!may_split(fit, size)) continue;
     const BestFit::Hole hole = parts_->space.hole_from(fit.begin);
     const std::uint64_t record = parts_->reuse.own_free_before(hole, {fit.begin, fit.begin + size}, request);
@@ -241,9 +254,25 @@ Grant Tape::allocate(const Request& request) {
   if (served) return {Verdict::kServed, 0, serve(found, request)};
   note_holes();
   std::uint64_t limit = std::min(options_.max, stats_.reserved.current() + parts_->growth.allowance());
-  bool fits = stats_.live.current() + bytes_of(size) <= limit;
+  bool fits = stats_.live.current() - stats_.overflow_live.current() + bytes_of(size) <= limit;
   (fits ? stats_.oom_fragmentation : stats_.oom_capacity).add(1);
   return {fits ? Verdict::kFragmentation : Verdict::kCapacity, error, 0};
+}
+
+Grant Tape::allocate_overflow(Request request) {
+  std::lock_guard lock(mutex_);
+  if (!parts_ || request.bytes == 0 || request.bytes > options_.overflow) return {Verdict::kCapacity, 0, 0};
+  request.location = Location::kHost;
+  std::uint64_t begin = now_ns();
+  Granules size = granules_for(request.bytes);
+  Found found;
+  const bool served =
+      from_hole(size, request, Effort::kAsk, found) || by_growth(size, request, options_.host_wait_ms, found);
+  stats_.pool_ns.add(now_ns() - begin);
+  int error = parts_->growth.take_error();
+  if (int refusal = fence_.take_error(); refusal != 0) return {Verdict::kDriverError, refusal, 0};
+  if (!served) return {Verdict::kCapacity, error, 0};
+  return {Verdict::kServed, 0, serve(found, request)};
 }
 
 Freed Tape::free(std::uint64_t address, Line line, WorkOnIt work) {
@@ -266,6 +295,7 @@ Freed Tape::free(std::uint64_t address, Line line, WorkOnIt work) {
   if (line == kContextLine) stats_.unfenced.add(freed.bytes);
   stats_.blocks.subtract(1);
   stats_.live.subtract(freed.bytes);
+  if (owned.range.begin < parts_->growth.device_begin()) stats_.overflow_live.subtract(freed.bytes);
   stats_.requested.subtract(freed.requested);
   note_holes();
   return freed;
@@ -354,19 +384,32 @@ void Tape::retire() {
     backing_.unreserve(range_, options_.address_space);
   }
   parts_.reset();
-  for (Gauge* gauge : {&stats_.live, &stats_.requested, &stats_.needed, &stats_.blocks, &stats_.holes}) gauge->set(0);
+  for (Gauge* gauge :
+       {&stats_.live, &stats_.requested, &stats_.needed, &stats_.overflow_live, &stats_.blocks, &stats_.holes})
+    gauge->set(0);
 }
 
 HoleSummary Tape::holes() const {
   std::lock_guard lock(mutex_);
   if (!parts_) return {};
-  return {parts_->space.hole_count(), bytes_of_64(parts_->space.hole_granules()),
-          bytes_of(parts_->space.largest().size())};
+  if (parts_->handles.host_bytes() == 0) {
+    return {parts_->space.hole_count(), bytes_of_64(parts_->space.hole_granules()),
+            bytes_of(parts_->space.largest().size())};
+  }
+  HoleSummary sum;
+  const Request on_card;
+  for (Range hole = located(parts_->space.best_fit(1), on_card); !hole.empty();
+       hole = located(parts_->space.following(hole), on_card)) {
+    ++sum.holes;
+    sum.bytes += bytes_of(hole.size());
+    sum.largest = bytes_of(hole.size());
+  }
+  return sum;
 }
 
 std::uint64_t Tape::free_bytes() const {
   std::uint64_t held = stats_.reserved.current();
-  std::uint64_t live = stats_.live.current();
+  std::uint64_t live = stats_.live.current() - std::min(stats_.live.current(), stats_.overflow_live.current());
   return held > live ? held - live : 0;
 }
 
@@ -378,8 +421,9 @@ const char* Tape::validate() const {
   if (const char* broken = parts_->timelines.validate()) return broken;
   std::uint64_t held = parts_->handles.device_bytes() + parts_->handles.host_bytes();
   std::uint64_t free = bytes_of_64(parts_->space.hole_granules());
-  if (stats_.reserved.current() != parts_->handles.device_bytes())
-    return "tape: reserved is not the sum of the handles";
+  if (stats_.reserved.current() != parts_->handles.device_bytes() ||
+      stats_.overflow.current() != parts_->handles.host_bytes())
+    return "tape: reserved or overflow is not the sum of the handles";
   if (stats_.live.current() + free + parts_->space.retained_bytes() != held)
     return "tape: blocks and holes do not fill the handles";
   return nullptr;

@@ -38,6 +38,8 @@ class Tape {
   std::uint64_t prefill(std::uint64_t bytes);
 
   Grant allocate(const Request& request);
+  /// The last rung, once the card and the driver have nothing: memory of the host (options.overflow). Slow to use.
+  Grant allocate_overflow(Request request);
 
   /// Gives a block back on `line` (the stream of a stream-ordered free, or kContextLine for a plain one).
   Freed free(std::uint64_t address, Line line, WorkOnIt work = WorkOnIt::kInFlight);
@@ -73,8 +75,9 @@ class Tape {
   void retire();
 
   const Stats& stats() const { return stats_; }
+  /// The holes in the card's memory.
   HoleSummary holes() const;
-  /// Bytes in holes. Reads the statistics only.
+  /// Their bytes. Reads the statistics only.
   std::uint64_t free_bytes() const;
   const TapeOptions& options() const { return options_; }
 
@@ -93,6 +96,7 @@ class Tape {
   std::uint64_t oldest_own_free(Granules size, const Request& request) const;
   bool wait_unlocked(std::unique_lock<std::mutex>& lock, std::uint64_t record, unsigned longest_ms);
   bool may_ask(const Request& request) const;
+  Range located(Range hole, const Request& request) const;
   bool may_split(Range hole, Granules size) const;
   std::uint64_t serve(const Found& found, const Request& request);
   bool block_at(std::uint64_t address, BestFit::Owned& owned) const;

@@ -37,6 +37,7 @@ TapeOptions tape_options_for(const ResolvedPool& pool) {
   options.max_split = chosen.max_split;
   options.reuse = policy_of(chosen.reuse);
   options.reclaim = chosen.reclaim;
+  options.overflow = pool.overflow;
   return options;
 }
 

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "pool/backing.h"
+
 namespace gpupool {
 
 /// How freed memory may be used again (pool.reuse).
@@ -25,6 +27,7 @@ struct TapeOptions {
   std::uint64_t max_split = 0;  // holes above this are not split for smaller requests; 0 = off
   ReusePolicy reuse = ReusePolicy::kFence;
   std::uint64_t reclaim = 0;     // bytes of plain frees to gather before a fence, as long as the tape can grow
+  std::uint64_t overflow = 0;    // host memory to hold where the card is full, at most; 0 = none (pool.overflow)
   unsigned host_wait_ms = 1000;  // longest wait on the host, in one request, for holes' own records
 };
 
@@ -49,6 +52,7 @@ struct Request {
   bool may_wait = true;  // false: no wait may be inserted into the stream (reuse of internal dependencies switched off)
   std::uint64_t own_free = 0;  // Freed::record of the calling thread's last plain free; natively the thread has waited
                                // on the host for that one and all before it, so it may wait for them now
+  Location location = Location::kDevice;  // kHost: overflow; the tape sets it
 };
 
 enum class Verdict : std::uint8_t { kServed, kCapacity, kFragmentation, kDriverError };

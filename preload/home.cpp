@@ -94,6 +94,12 @@ void Home::start_pool(const Captures& captures, std::uint64_t first_bytes) {
   } else {
     backing_ = std::make_unique<ArenaBacking>(api_, context_);
   }
+  if (resolved_.overflow != 0 && !backing_->has_host_memory()) {
+    log::warn("device " + std::to_string(device_) + ": pool.overflow=host: " +
+              (vmm_ ? "the driver maps no host memory beside the card's" : "only pool.backing=vmm can do so") +
+              "; the pool does without");
+    resolved_.overflow = 0;
+  }
   fence_ = std::make_unique<CudaFence>(api_, captures, context_);
   streams_ = std::make_unique<ThreadStreams>(*fence_, reinterpret_cast<StreamRef>(CU_STREAM_PER_THREAD));
   tape_ = std::make_unique<Tape>(tape_options_for(resolved_), *backing_, *streams_);

@@ -84,6 +84,9 @@ class Home {
   std::uint64_t own_free() const { return last_free_.home == this ? last_free_.record : 0; }
   void freed_by_this_thread(std::uint64_t record) { last_free_ = {this, record}; }
 
+  /// True once, the first time that it is asked.
+  bool first_overflow() { return !overflowed_.exchange(true, std::memory_order_relaxed); }
+
   /// Sizes of all requests that the tape served.
   SizeHistogram& sizes() { return sizes_; }
   const SizeHistogram& sizes() const { return sizes_; }
@@ -124,6 +127,7 @@ class Home {
   std::atomic<bool> serves_{false};
   std::atomic<CUresult> lost_{CUDA_SUCCESS};
   std::atomic<bool> stopped_{false};
+  std::atomic<bool> overflowed_{false};
   std::atomic<bool> stop_{false};
   std::thread prefill_;
   SizeHistogram sizes_;

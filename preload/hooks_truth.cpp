@@ -30,7 +30,8 @@ Pools pools_of(CUdevice device) {
     if (!home.serves() || home.device() != device) return;
     sum.reserved += home.tape()->stats().reserved.current();
     sum.holes += home.tape()->free_bytes();
-    sum.live += home.tape()->stats().live.current();
+    const Stats& stats = home.tape()->stats();
+    sum.live += stats.live.current() - std::min(stats.live.current(), stats.overflow_live.current());
     sum.max = std::max(sum.max, home.resolved().max);
   });
   return sum;

@@ -22,8 +22,9 @@ constexpr ReportUnit unit_of(std::string_view name) {
 
 // What people look for first; the file has the rest.
 Audience audience_of(std::string_view name) {
-  constexpr std::string_view kShown[] = {"reserved.peak", "live.peak",  "needed.peak", "requests",
-                                         "fences",        "host_waits", "migrations",  "passed_live.peak"};
+  constexpr std::string_view kShown[] = {"reserved.peak", "live.peak",       "overflow.peak", "overflows",
+                                         "needed.peak",   "requests",        "fences",        "host_waits",
+                                         "migrations",    "passed_live.peak"};
   return std::ranges::find(kShown, name) != std::end(kShown) ? Audience::kEveryone : Audience::kFile;
 }
 

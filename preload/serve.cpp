@@ -4,12 +4,35 @@
 #include <algorithm>
 
 #include "config/text.h"
+#include "device/card.h"
 #include "device/context.h"
 #include "preload/boundary.h"
 #include "preload/log.h"
+#include "preload/shortage.h"
 
 namespace gpupool {
 namespace {
+
+Shortage shortage(const Home& home, const Request& request, Verdict verdict) {
+  const Stats& stats = home.tape()->stats();
+  const CardMemory card = card_memory_of(setup().api, home.context());
+  std::uint64_t ours = process().direct.live();
+  process().registry.each([&](Home& other) {
+    if (other.serves() && other.device() == home.device()) ours += other.tape()->stats().reserved.current();
+  });
+  const std::uint64_t taken = card.total - card.free;
+  return {.device = home.device(),
+          .is_capacity = verdict == Verdict::kCapacity,
+          .request = request.bytes,
+          .live = stats.live.current(),
+          .reserved = stats.reserved.current(),
+          .limit = home.resolved().max,
+          .largest_hole = home.tape()->holes().largest,
+          .headroom = home.resolved().headroom,
+          .others = taken - std::min(taken, ours),
+          .total = card.total,
+          .overflow = home.resolved().overflow};
+}
 
 // What the driver takes beside the bytes asked for: page tables, rounding to its own pieces.
 constexpr std::uint64_t kDriverSlack = std::uint64_t{64} << 20;
@@ -53,6 +76,32 @@ bool make_room(const Guard&, std::uint64_t bytes) {
   return given != 0;
 }
 
+bool make_room_elsewhere(const Guard&, const Home& home, std::uint64_t bytes) {
+  const std::uint64_t held = home.tape()->stats().reserved.current();
+  if (bytes > home.resolved().max || held > home.resolved().max - bytes) return false;  // the card is not what is short
+  std::uint64_t given = 0;
+  process().registry.each([&](Home& other) {
+    if (&other == &home || !other.serves() || other.device() != home.device() || given >= bytes) return;
+    const std::uint64_t theirs = other.tape()->stats().reserved.current();
+    if (other.tape()->free_bytes() != 0) given += other.tape()->trim(theirs - std::min(theirs, bytes - given));
+  });
+  return given != 0;
+}
+
+bool overflow(const Guard&, Home& home, const Request& request, CUdeviceptr* out) {
+  if (home.resolved().overflow == 0) return false;
+  const Grant grant = home.tape()->allocate_overflow(request);
+  if (!grant.ok()) return false;
+  home.sizes().add(request.bytes);
+  *out = grant.address;
+  if (home.first_overflow()) {
+    log::warn("device " + std::to_string(home.device()) +
+              " is full: from now on memory of the host stands in (pool.overflow=host), at most " +
+              readable(home.resolved().overflow) + "; work on it is many times slower");
+  }
+  return true;
+}
+
 void sample(const Guard&) {
   CurvePoint point;
   point.live = process().direct.live();
@@ -76,15 +125,7 @@ void report_out_of_memory(const Guard&, const Home& home, const Request& request
   unsigned long kept_back = 0;
   if (!log::enabled(LogLevel::warn) || !limit.pass(kept_back)) return;
   try {
-    const Stats& stats = home.tape()->stats();
-    const HoleSummary holes = home.tape()->holes();
-    const bool capacity = verdict == Verdict::kCapacity;
-    log::warn("out of memory on device " + std::to_string(home.device()) + " (" +
-              (capacity ? "capacity" : "fragmentation") + "): request " + readable(request.bytes) + ", live " +
-              readable(stats.live.current()) + ", reserved " + readable(stats.reserved.current()) + ", limit " +
-              readable(home.resolved().max) + ", largest hole " + readable(holes.largest) + "; " +
-              (capacity ? "raise pool.max or lower pool.headroom, or use less memory"
-                        : "set a smaller pool.handle, or pool.max_split") +
+    log::warn(out_of_memory_text(shortage(home, request, verdict)) +
               (kept_back ? " (" + std::to_string(kept_back) + " more not shown)" : ""));
   } catch (...) {
     return;  // no host memory for the sentence; the program gets its error

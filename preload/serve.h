@@ -55,6 +55,13 @@ CUresult pass_through(const Guard& guard, HookRow row, std::uint64_t bytes, CUde
 /// Takes a point of the curve if one is due.
 void sample(const Guard& guard);
 
+/// Memory of other pools of this device, given back to the card so that `home` can grow. True when any was.
+bool make_room_elsewhere(const Guard& guard, const Home& home, std::uint64_t bytes);
+
+/// The last resort, where pool.overflow allows it: memory of the host. True when the request was served; the first time
+/// is said in the log.
+bool overflow(const Guard& guard, Home& home, const Request& request, CUdeviceptr* out);
+
 /// Says once in a while why a request was refused and which setting to change.
 void report_out_of_memory(const Guard& guard, const Home& home, const Request& request, Verdict verdict);
 
@@ -70,7 +77,11 @@ CUresult serve(const Guard& guard, Home& home, const Request& request, HookRow r
   const bool direct = home.stopped() || (direct_above != 0 && request.bytes > direct_above);
   if (direct) return pass_through(guard, row, request.bytes, out, ask, passing);
   if (process().curve.due()) sample(guard);
-  const Grant grant = home.tape()->allocate(request);
+  Grant grant = home.tape()->allocate(request);
+  if ((grant.verdict == Verdict::kCapacity || grant.verdict == Verdict::kFragmentation) &&
+      make_room_elsewhere(guard, home, request.bytes)) {
+    grant = home.tape()->allocate(request);
+  }
   switch (grant.verdict) {
     case Verdict::kServed:
       home.sizes().add(request.bytes);
@@ -88,6 +99,7 @@ CUresult serve(const Guard& guard, Home& home, const Request& request, HookRow r
   }
   const CUresult result = pass_through(guard, row, request.bytes, out, ask, passing);
   if (out_of_memory(result) && grant.verdict != Verdict::kDriverError) {
+    if (overflow(guard, home, request, out)) return CUDA_SUCCESS;
     report_out_of_memory(guard, home, request, grant.verdict);
   }
   return result;

@@ -518,3 +518,99 @@ TEST_CASE("with pool.reclaim nobody asks before enough bytes are freed, or the t
   REQUIRE(scene.plain(4 * kMiB) != 0);
   REQUIRE(scene.plain(20 * kMiB) == 0);
 }
+
+TEST_CASE("overflow: host memory stands in, apart from the card's, and goes first") {
+  TapeOptions options;
+  options.max = 64 * kMiB;
+  options.growth_bytes = 0;
+  options.exact_growth = true;
+  options.overflow = 32 * kMiB;
+  Scene scene(options);
+  const std::uint64_t on_card = scene.plain(64 * kMiB);
+  REQUIRE(on_card != 0);
+  REQUIRE(scene.plain(kMiB) == 0);
+  const std::uint64_t first = scene.tape.allocate_overflow({.bytes = 5 * kMiB}).address;
+  const std::uint64_t second = scene.tape.allocate_overflow({.bytes = 20 * kMiB}).address;
+  REQUIRE(first != 0);
+  REQUIRE(second != 0);
+  REQUIRE(!scene.tape.allocate_overflow({.bytes = 20 * kMiB}).ok());
+  const Stats& stats = scene.tape.stats();
+  CHECK(stats.overflow.current() <= options.overflow);
+  CHECK(stats.overflow_live.current() == 25 * kMiB);
+  CHECK(stats.overflows.get() == 2);
+  CHECK(stats.reserved.current() == 64 * kMiB);
+  CHECK(scene.tape.free_bytes() == 0);
+  CHECK(scene.backing.card_memory().total - scene.backing.card_memory().free == 64 * kMiB);
+  REQUIRE(scene.tape.validate() == nullptr);
+
+  SECTION("a hole in host memory is for overflow only, and is used again") {
+    scene.free_plain(second);
+    CHECK(scene.tape.holes().bytes == 0);
+    REQUIRE(scene.plain(kMiB) == 0);
+    CHECK(scene.tape.allocate_overflow({.bytes = 20 * kMiB}).address == second);
+  }
+  SECTION("trimming gives it back before the card's memory") {
+    scene.free_plain(first);
+    scene.free_plain(second);
+    scene.fence.complete(scene.fence.point_of(kWholeContext));
+    CHECK(scene.tape.trim(64 * kMiB) == 0);
+    CHECK(stats.overflow.current() == 0);
+    CHECK(stats.reserved.current() == 64 * kMiB);
+  }
+  SECTION("so does growth on the card") {
+    scene.free_plain(first);
+    scene.free_plain(second);
+    scene.free_plain(on_card);
+    scene.fence.complete(scene.fence.point_of(kWholeContext));
+    scene.tape.trim(0);
+    CHECK(stats.reserved.current() == 0);
+    REQUIRE(scene.plain(8 * kMiB) != 0);
+    CHECK(stats.overflow.current() == 0);
+  }
+  CHECK(scene.tape.validate() == nullptr);
+  CHECK(scene.backing.broken_rule() == nullptr);
+}
+
+TEST_CASE("overflow: host memory moves within its own area like the card's") {
+  TapeOptions options;
+  options.max = 2 * kMiB;
+  options.overflow = 96 * kMiB;
+  Scene scene(options);
+  REQUIRE(scene.plain(2 * kMiB) != 0);
+  std::vector<std::uint64_t> blocks;
+  for (int i = 0; i < 48; ++i) blocks.push_back(scene.tape.allocate_overflow({.bytes = 2 * kMiB}).address);
+  for (std::size_t i = 0; i < blocks.size(); i += 2) {
+    REQUIRE(blocks[i] != 0);
+    scene.free_plain(blocks[i]);
+  }
+  scene.fence.complete(scene.fence.point_of(kWholeContext));
+  CHECK(scene.tape.allocate_overflow({.bytes = 40 * kMiB}).ok());
+  CHECK(scene.tape.stats().overflow.peak() <= options.overflow);
+  CHECK(scene.tape.validate() == nullptr);
+  CHECK(scene.backing.broken_rule() == nullptr);
+}
+
+TEST_CASE("overflow: none where it is off, where the driver has none, and where the host is full") {
+  TapeOptions options;
+  options.max = 2 * kMiB;
+  SECTION("off") {
+    Scene scene(options);
+    CHECK(!scene.tape.allocate_overflow({.bytes = kMiB}).ok());
+  }
+  options.overflow = 64 * kMiB;
+  SECTION("the driver has none") {
+    Scene scene(options, {.card_bytes = 8 * kGiB, .host_bytes = 0});
+    CHECK(!scene.tape.allocate_overflow({.bytes = kMiB}).ok());
+    CHECK(scene.plain(kMiB) != 0);
+  }
+  SECTION("slabs cannot") {
+    Scene scene(options, {.placement = Placement::kGiven, .card_bytes = 8 * kGiB});
+    CHECK(!scene.tape.allocate_overflow({.bytes = kMiB}).ok());
+  }
+  SECTION("the host is full") {
+    Scene scene(options, {.card_bytes = 8 * kGiB, .host_bytes = 8 * kMiB});
+    CHECK(scene.tape.allocate_overflow({.bytes = 8 * kMiB}).ok());
+    CHECK(!scene.tape.allocate_overflow({.bytes = kMiB}).ok());
+    CHECK(scene.tape.validate() == nullptr);
+  }
+}

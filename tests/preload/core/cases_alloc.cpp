@@ -166,3 +166,35 @@ CASE(out_of_memory) {
   CUdeviceptr block = 0;
   OK(cuMemAlloc(&block, 64 << 20));
 }
+
+// Run only with pool.overflow=host: natively the card's memory is the end.
+CASE(overflow) {
+  program::begin();
+  constexpr std::size_t kPiece = 96 << 20;
+  std::size_t total = 0;
+  std::size_t free = 0;
+  OK(cuMemGetInfo(&free, &total));
+  std::vector<CUdeviceptr> blocks;
+  std::size_t on_card = 0;
+  CUdeviceptr block = 0;
+  while (blocks.size() < 100 && cuMemAlloc(&block, kPiece) == CUDA_SUCCESS) {
+    OK(cuMemsetD32(block, unsigned(blocks.size()), kPiece / 4));
+    blocks.push_back(block);
+    const bool is_host = attribute<unsigned>(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, block) == CU_MEMORYTYPE_HOST;
+    EQUAL(attribute<unsigned>(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, block + kPiece - 4) == CU_MEMORYTYPE_HOST, is_host);
+    if (!is_host) on_card += kPiece;
+    OK(cuMemGetInfo(&free, &total));
+    HOLDS(free + on_card <= total);
+  }
+  HOLDS(blocks.size() * kPiece > total);
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    unsigned word = 0;
+    OK(cuMemcpyDtoH(&word, blocks[i] + kPiece - 4, sizeof word));
+    EQUAL(word, i);
+  }
+  for (CUdeviceptr each : blocks) OK(cuMemFree(each));
+  OK(cuCtxSynchronize());
+  OK(cuMemAlloc(&block, kPiece));
+  EQUAL(attribute<unsigned>(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, block), unsigned(CU_MEMORYTYPE_DEVICE));
+  OK(cuMemFree(block));
+}

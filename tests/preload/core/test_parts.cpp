@@ -4,6 +4,7 @@
 #include "preload/histogram.h"
 #include "preload/passthrough.h"
 #include "preload/report.h"
+#include "preload/shortage.h"
 #include "tests/catch.h"
 
 using namespace gpupool;
@@ -72,4 +73,32 @@ TEST_CASE("the table and the file render the same rows") {
   CHECK(file["pools"][0]["sizes"] == nlohmann::json::parse("[[2,2]]"));
   CHECK(file["curve"] == nlohmann::json::parse("[[10,20,30,1,2,3,4]]"));
   CHECK(file["curve"][0].size() == file["curve_columns"].size());
+}
+
+TEST_CASE("a refusal says what it goes by and which setting to change") {
+  constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+  Shortage shortage{.request = 2 * kGiB,
+                    .live = 7 * kGiB,
+                    .reserved = 8 * kGiB,
+                    .limit = 8 * kGiB,
+                    .largest_hole = kGiB,
+                    .headroom = kGiB,
+                    .others = kGiB / 2,
+                    .total = 16 * kGiB};
+  const auto says = [&](const char* part) { return out_of_memory_text(shortage).find(part) != std::string::npos; };
+  CHECK(out_of_memory_text(shortage) ==
+        "out of memory on device 0 (capacity): request 2 GiB, live 7 GiB, reserved 8 GiB, limit 8 GiB, largest hole 1 "
+        "GiB, "
+        "headroom 1 GiB, others and the driver hold 512 MiB; raise pool.max (docs/out-of-memory.md)");
+  shortage.limit = 15 * kGiB;
+  shortage.others = 8 * kGiB;
+  CHECK(says("end what else runs on the card"));
+  shortage.others = kGiB / 2;
+  shortage.live = 14 * kGiB;
+  CHECK(says("use less memory, or let the host stand in with pool.overflow=host"));
+  shortage.overflow = kGiB;
+  CHECK(says("or raise pool.overflow_max"));
+  shortage.is_capacity = false;
+  CHECK(says("(fragmentation)"));
+  CHECK(says("set pool.handle=2MiB"));
 }

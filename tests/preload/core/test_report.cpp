@@ -113,7 +113,7 @@ TEST_CASE("out of memory is said once, with the verdict and the setting to chang
   const Outcome outcome = run_case("out_of_memory", {{"GPUPOOL_STATS_SUMMARY", "off"}});
   CHECK(contains(outcome.err, "out of memory on device 0 (capacity)"));
   CHECK(contains(outcome.err, "largest hole"));
-  CHECK(contains(outcome.err, "pool.max"));
+  CHECK(contains(outcome.err, "pool.overflow=host"));
   CHECK(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
 }
 
@@ -132,4 +132,39 @@ TEST_CASE("a bad setting is said once and the program runs") {
   CHECK(outcome.status == 0);
   CHECK(contains(outcome.err, "GPUPOOL_POOL_SIZE"));
   CHECK(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
+}
+
+TEST_CASE("overflow is used where the card is full, said once, and reported") {
+  const Environment settings = {{"GPUPOOL_POOL_OVERFLOW", "host"}, {"GPUPOOL_POOL_OVERFLOW_MAX", "512MiB"}};
+  for (const char* strategy : {"best_fit", "auto_growth"}) {
+    const Folder folder;
+    Environment with = settings;
+    with["GPUPOOL_POOL_STRATEGY"] = strategy;
+    with["GPUPOOL_STATS_PATH"] = folder / "report";
+    const Outcome outcome = run_case("overflow", with);
+    INFO(outcome.out << outcome.err);
+    CHECK(outcome.status == 0);
+    const std::string said = "is full: from now on memory of the host stands in (pool.overflow=host), at most 512 MiB";
+    CHECK(contains(outcome.err, said));
+    CHECK(outcome.err.find(said) == outcome.err.rfind(said));
+    CHECK(contains(outcome.err, "overflow.peak"));
+    const json pool = json::parse(read_file(folder / "report"))["pools"].at(0);
+    CHECK(pool["overflow.peak"] == 5 * 96 << 20);
+    CHECK(pool["overflows"] == 5);
+    CHECK(pool["overflow_live"] == 0);
+  }
+}
+
+TEST_CASE("overflow is off by default; where the driver has no such memory a line says so and the program goes on") {
+  CHECK(run_case("overflow").status != 0);
+  const Environment asked = {{"GPUPOOL_POOL_OVERFLOW", "host"}};
+  Environment without = asked;
+  // The card's own unit is asked for first.
+  without["GPUPOOL_SIM_FAULT"] = "cuMemGetAllocationGranularity:2-3=801";
+  CHECK(contains(run_case("plain", without).err, "the driver maps no host memory beside the card's"));
+  Environment slabs = asked;
+  slabs["GPUPOOL_POOL_BACKING"] = "arena";
+  CHECK(contains(run_case("plain", slabs).err, "only pool.backing=vmm can do so"));
+  // Asked for on its node, the host has none; asked for anywhere, it has.
+  CHECK(run_case("plain", without).status == 0);
 }

@@ -189,3 +189,30 @@ TEST_CASE("a shareable handle comes back through its descriptor", "[vmm]") {
         CUDA_ERROR_INVALID_VALUE);
   CU(cuMemRelease(plain));
 }
+
+TEST_CASE("memory of the host lies beside the card's, counts nowhere, and says what it is", "[vmm]") {
+  Session session;
+  const CUdeviceptr at = reserve(2 * kMiB);
+  for (const CUmemLocationType type : {CU_MEM_LOCATION_TYPE_HOST, CU_MEM_LOCATION_TYPE_HOST_NUMA}) {
+    CUmemAllocationProp prop = device_memory();
+    prop.location.type = type;
+    CUmemGenericAllocationHandle handle = 0;
+    CU(cuMemCreate(&handle, 2 * kMiB, &prop, 0));
+    CHECK(used_bytes() == 0);
+    CU(cuMemMap(at, 2 * kMiB, 0, handle, 0));
+    CUmemAccessDesc access{};
+    access.location = device_memory().location;
+    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    CU(cuMemSetAccess(at, 2 * kMiB, &access, 1));
+    CU(cuMemsetD32(at, 7, 16));
+    unsigned word = 0;
+    CU(cuMemcpyDtoH(&word, at + 60, sizeof word));
+    CHECK(word == 7);
+    unsigned kind = 0;
+    CU(cuPointerGetAttribute(&kind, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, at));
+    CHECK(kind == CU_MEMORYTYPE_HOST);
+    CU(cuMemUnmap(at, 2 * kMiB));
+    CU(cuMemRelease(handle));
+  }
+  CU(cuMemAddressFree(at, 2 * kMiB));
+}
