@@ -99,7 +99,10 @@ CUresult serve(const Guard& guard, Home& home, const Request& request, HookRow r
   }
   const CUresult result = pass_through(guard, row, request.bytes, out, ask, passing);
   if (out_of_memory(result) && grant.verdict != Verdict::kDriverError) {
-    if (overflow(guard, home, request, out)) return CUDA_SUCCESS;
+    if (overflow(guard, home, request, out)) {
+      process().trace.served(row, home, request, *out);
+      return CUDA_SUCCESS;
+    }
     report_out_of_memory(guard, home, request, grant.verdict);
   }
   return result;
