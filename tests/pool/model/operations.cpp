@@ -68,6 +68,11 @@ std::vector<Scene> make_scenes() {
   late.card.card_bytes = 64 * kMiB;
   all.push_back(late);
 
+  Scene capped = growing();
+  capped.name = "a cap";
+  capped.options.max = 48 * kMiB;
+  all.push_back(capped);
+
   Scene own = growing();
   own.name = "threads that wait for their own frees";
   own.own_frees = true;
