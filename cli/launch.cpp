@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include "cli/console.h"
 #include "cli/libraries.h"
@@ -18,6 +20,7 @@ namespace gpupool::cli {
 namespace {
 
 constexpr char kPreload[] = "LD_PRELOAD";
+constexpr std::chrono::milliseconds kBetweenLooks{20};
 
 std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> out;
@@ -112,7 +115,7 @@ void become(const std::vector<std::string>& program, const Environment& environm
   throw refusal(program.front(), start(program, environment));
 }
 
-int run_and_wait(const std::vector<std::string>& program, const Environment& environment) {
+int run_and_wait(const std::vector<std::string>& program, const Environment& environment, const Watch& watch) {
   int error_pipe[2];
   if (pipe2(error_pipe, O_CLOEXEC) != 0) throw Problem(Exit::broken, error_text(errno));
   const pid_t child = fork();
@@ -130,7 +133,11 @@ int run_and_wait(const std::vector<std::string>& program, const Environment& env
   const bool refused = read(error_pipe[0], &error, sizeof error) == sizeof error;
   close(error_pipe[0]);
   int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
+  while (waitpid(child, &status, WNOHANG) == 0) {
+    if (const int sent = watch(std::chrono::duration<double>(Clock::now() - begin).count())) kill(child, sent);
+    std::this_thread::sleep_for(kBetweenLooks);
   }
   signal(SIGINT, interrupt);
   signal(SIGQUIT, quit);

@@ -1,6 +1,7 @@
 // The environment in which a program gets a pool, and the start of it. Shared by run, size and doctor.
 // Environment is a copy of this process's own; nothing here changes environ.
 #pragma once
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -34,7 +35,10 @@ void set(Environment& environment, const Setting& setting);
 /// Becomes the program. Returns only by a Problem: not found, or not executable.
 [[noreturn]] void become(const std::vector<std::string>& program, const Environment& environment);
 
+/// Called every few hundredths of a second with the time since the start; returns the signal to send, 0 for none.
+using Watch = std::function<int(double seconds)>;
+
 /// Runs the program and waits for it. Its status as a shell would say it.
-int run_and_wait(const std::vector<std::string>& program, const Environment& environment);
+int run_and_wait(const std::vector<std::string>& program, const Environment& environment, const Watch& watch);
 
 }  // namespace gpupool::cli

@@ -13,6 +13,7 @@
 #include "cli/doctor/probe.h"
 #include "cli/libraries.h"
 #include "config/load.h"
+#include "config/table.h"
 #include "config/text.h"
 
 namespace gpupool::cli {
@@ -143,6 +144,14 @@ void check_configuration(Findings& findings) {
   for (const Diagnostic& diagnostic : loaded.diagnostics) {
     findings.push_back({Level::warning, "configuration", diagnostic.message(), "gpupool config shows what holds"});
   }
+  std::string chosen;
+  for (std::size_t i = 0; i < loaded.sources.size(); ++i) {
+    if (loaded.sources[i].kind == SourceKind::default_value) continue;
+    const OptionRow& row = option_rows()[i];
+    chosen += (chosen.empty() ? "" : ", ") + std::string{row.key} + "=" + row.get(loaded.options) + " (" +
+              to_text(loaded.sources[i]) + ")";
+  }
+  if (!chosen.empty()) findings.push_back({Level::note, "configuration", "set: " + chosen, ""});
   if (!loaded.diagnostics.empty()) return;
   findings.push_back(
       {Level::ok, "configuration", loaded.file.empty() ? "valid; no file" : "valid; " + loaded.file, ""});

@@ -32,6 +32,14 @@ void check_preload(Findings& findings, const Environment& environment);
 void check_configuration(Findings& findings);
 void check_switches(Findings& findings, const Environment& environment);
 void check_shared_memory(Findings& findings);
+/// Each card: who uses it, and whether pool.size and pool.headroom fit.
+void check_cards(Findings& findings);
+/// What a container, its control group or the shell limits.
+void check_limits(Findings& findings);
+/// Whether a child gets the front that `run` would use.
+void check_child(Findings& findings, const std::string& wanted);
+/// Runs the program, for at most a minute and in silence, and counts what arrives.
+void check_run(Findings& findings, const std::vector<std::string>& program, const std::string& wanted);
 /// Whether a preload reaches this program.
 void check_program(Findings& findings, const std::string& program);
 

@@ -91,6 +91,7 @@ TEST_CASE("without a driver it says so, and the rest is looked at all the same")
   CHECK(has(shown, "broken", "driver", "libcuda.so.1"));
   CHECK(has(shown, "ok", "front", GPUPOOL_TEST_FRONT));
   CHECK(has(shown, "ok", "core", "libgpupool_core.so"));
+  CHECK(has(shown, "ok", "child", "a child process gets the preload"));
   CHECK(has(shown, "ok", "preload", "not set"));
   CHECK(has(shown, "ok", "configuration", "valid"));
   CHECK(has(shown, "note", "switches", "PyTorch keeps a cache"));
@@ -111,9 +112,27 @@ TEST_CASE("the shell's own settings are judged") {
 
 #ifdef GPUPOOL_TEST_DRIVER
 TEST_CASE("with a driver all is well") {
-  const Outcome shown = command({"doctor", "--", "sh"}, {{"LD_LIBRARY_PATH", GPUPOOL_TEST_DRIVER}});
+  const Outcome shown = command({"doctor"}, {{"LD_LIBRARY_PATH", GPUPOOL_TEST_DRIVER}});
   CAPTURE(shown.out);
   CHECK(shown.status == 0);
   CHECK(contains(shown.out, "ok       driver         CUDA "));
+}
+
+TEST_CASE("a run proves that allocations arrive") {
+  const Variables variables{{"LD_LIBRARY_PATH", GPUPOOL_TEST_DRIVER}, {"GPUPOOL_SIM_MEMORY", "4GiB"}};
+  CHECK(has(doctor(variables, {"--", GPUPOOL_TEST_PROGRAM, "plain"}), "ok", "run", "its allocations arrive: "));
+  CHECK(has(doctor(variables, {"--", "true"}), "warning", "run", "no allocation of it arrived (ended with status 0)"));
+}
+
+TEST_CASE("the room on a card, and who else is there") {
+  const std::string libraries = std::string{GPUPOOL_TEST_DRIVER} + ":" + GPUPOOL_TEST_NVML;
+  const json tight = doctor({{"LD_LIBRARY_PATH", libraries}});
+  CHECK(has(tight, "ok", "card 0", "Stand-in card (GPU-stand-in), 15 GiB of 16 GiB free"));
+  CHECK(has(tight, "note", "card 0", "is used by process 4242 with 512 MiB"));
+  CHECK(has(tight, "warning", "card 0", "are more than is free"));
+  CHECK(has(tight, "ok", "driver", "release 570.00"));
+  const json roomy = doctor({{"LD_LIBRARY_PATH", libraries}, {"GPUPOOL_POOL_SIZE", "8GiB"}});
+  CHECK_FALSE(has(roomy, "warning", "card 0", ""));
+  CHECK(has(roomy, "note", "configuration", "set: pool.size=8GiB (GPUPOOL_POOL_SIZE)"));
 }
 #endif

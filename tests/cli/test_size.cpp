@@ -113,6 +113,47 @@ TEST_CASE("a recorded run: one row for each device, with its rank") {
   CHECK(json::parse(command({"replay", file, "--json"}).out)["format"] == "gpupool");
 }
 
+TEST_CASE("what is used beside the pool becomes the headroom, and says how many fit on the card") {
+  const Folder folder;
+  const std::string file = folder / "next.json";
+  const Variables variables{{"LD_LIBRARY_PATH", std::string{GPUPOOL_TEST_DRIVER} + ":" + GPUPOOL_TEST_NVML},
+                            {"GPUPOOL_SIM_MEMORY", "4GiB"}};
+  // Long enough to be looked at.
+  const std::vector<std::string> program{"--", "sh", "-c", std::string{"sleep 0.3; "} + GPUPOOL_TEST_PROGRAM + " plain"};
+  const auto size = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), "size");
+    words.insert(words.end(), program.begin(), program.end());
+    return command(words, variables);
+  };
+  const Outcome counted = size({"--json", "--write", file});
+  CAPTURE(counted.err);
+  REQUIRE(counted.status == 0);
+  const json shown = json::parse(counted.out);
+  const std::uint64_t outside = shown["outside_bytes"];
+  CHECK(outside == (std::uint64_t{600} << 20) - shown["needed_bytes"].get<std::uint64_t>());
+  CHECK(shown["configuration"]["pool"]["headroom"] == "576MiB");
+  CHECK(shown["card"]["name"] == "Stand-in card");
+  CHECK(shown["card"]["each_bytes"] == outside + (64 << 20));
+  CHECK(shown["card"]["fits"] == (std::uint64_t{16} << 30) / (outside + (64 << 20)));
+  CHECK(command({"config", "--check", file}).status == 0);
+  const Outcome text = size({"--card", "100MiB"});
+  CHECK(contains(text.out, "on a card of 100 MiB: does not fit (64 MiB of pool and "));
+  CHECK(contains(text.out, " and 10% to spare, in steps of 64 MiB)"));
+}
+
+TEST_CASE("--seconds interrupts the program and counts all the same") {
+  CHECK(command({"size", "--seconds", "soon", "--", "true"}).status == 2);
+  const Variables variables{{"LD_LIBRARY_PATH", GPUPOOL_TEST_DRIVER}, {"GPUPOOL_SIM_MEMORY", "4GiB"}};
+  const Outcome stopped =
+      command({"size", "--seconds", "1", "--", "sh", "-c",
+               std::string{"trap exit INT; "} + GPUPOOL_TEST_PROGRAM + " plain; while :; do sleep 0.1; done"},
+              variables);
+  CAPTURE(stopped.err);
+  CHECK(stopped.status == 0);
+  CHECK(contains(stopped.err, "was stopped after --seconds"));
+  CHECK(contains(stopped.out, "next time: pool.size=64MiB"));
+}
+
 TEST_CASE("the report of a real run is read back") {
   const Folder folder;
   const Variables variables{{"LD_LIBRARY_PATH", GPUPOOL_TEST_DRIVER}, {"GPUPOOL_SIM_MEMORY", "4GiB"}};

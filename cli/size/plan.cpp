@@ -1,0 +1,83 @@
+// See plan.h.
+#include "cli/size/plan.h"
+
+#include <algorithm>
+
+#include "cli/console.h"
+#include "config/text.h"
+
+namespace gpupool::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr Bytes kStep = 64_MiB;  // sizes for next time are multiples of it
+
+Bytes rounded_up(Bytes bytes) { return (bytes + kStep - 1) / kStep * kStep; }
+
+struct Fit {
+  Bytes each = 0;  // what one process takes of the card
+  Bytes count = 0;
+};
+Fit fit_of(const SizePlan& plan, Bytes size) {
+  const Bytes each = size + plan.headroom;
+  return {each, each == 0 ? 0 : plan.card / each};
+}
+
+std::string fit_text(const SizePlan& plan, Bytes size) {
+  if (plan.card == 0) return "";
+  const Fit fit = fit_of(plan, size);
+  const std::string name = plan.card_name.empty() ? "a card" : escaped(plan.card_name);
+  std::string text = "on " + name + " of " + readable(plan.card) + ": ";
+  text += fit.count == 0   ? "does not fit"
+          : fit.count == 1 ? "fits, once"
+                           : "fits, " + std::to_string(fit.count) + " times";
+  return text + " (" + readable(size) + " of pool" +
+         (plan.headroom ? " and " + readable(plan.headroom) + " of driver and libraries" : "") + " each)\n";
+}
+
+}  // namespace
+
+Bytes with_margin(Bytes need, Share margin) { return rounded_up(need + margin.of(need)); }
+
+Share share_of(std::string_view option, const std::string& text) {
+  Share share;
+  if (text == "0" || text == "0%") return share;
+  const Fault fault = parse(text, share);
+  if (fault != Fault::none)
+    throw Problem(Exit::usage, std::string{option} + ": " + in_quotes(text) + " " + std::string{fault_text(fault)});
+  return share;
+}
+
+Exit conclude(const Arguments& arguments, const SizePlan& plan, Exit status) {
+  const Bytes need = std::ranges::max_element(plan.rows, {}, &SizeRow::need)->need;
+  const Bytes size = with_margin(need, plan.margin);
+  Json next{{"pool", {{"strategy", "best_fit"}, {"size", to_text(size)}}}};
+  if (plan.headroom != 0) next["pool"]["headroom"] = to_text(rounded_up(plan.headroom));
+  if (plan.handle != 0) next["pool"]["handle"] = to_text(plan.handle);
+  if (arguments.has("--write")) write_new_file(arguments.value("--write"), next.dump(2) + "\n");
+  if (arguments.has("--json")) {
+    Json json{{"needed_bytes", need}, {"size_bytes", size}, {"configuration", next}, {"rows", Json::array()}};
+    if (plan.headroom != 0) json["outside_bytes"] = plan.headroom;
+    if (plan.card != 0) {
+      const Fit fit = fit_of(plan, size);
+      json["card"] = {{"name", plan.card_name}, {"bytes", plan.card}, {"each_bytes", fit.each}, {"fits", fit.count}};
+    }
+    for (const SizeRow& row : plan.rows) {
+      Json entry{{"name", row.who}, {"needed_bytes", row.need}};
+      entry.update(row.facts);
+      json["rows"].push_back(std::move(entry));
+    }
+    print(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    return status;
+  }
+  std::string text;
+  for (const SizeRow& row : plan.rows) text += padded(readable(row.need), 12) + escaped(row.who, row.who.size()) + "\n";
+  text += "next time: pool.size=" + to_text(size) + " (" + (plan.rows.size() > 1 ? "the largest need, " : "need ") +
+          readable(need) + (plan.margin.parts_per_billion ? ", and " + to_text(plan.margin) + " to spare" : "") +
+          ", in steps of " + readable(kStep) + ")\n" + fit_text(plan, size) + "as a file:\n" + next.dump(2) + "\n";
+  print(text);
+  return status;
+}
+
+}  // namespace gpupool::cli

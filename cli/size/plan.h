@@ -1,0 +1,42 @@
+// What `size` concludes, however the need was found: the configuration for next time, and what fits on a card.
+// Values and pure functions, but for conclude(), which prints and writes.
+#pragma once
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/verbs.h"
+#include "config/bytes.h"
+#include "config/parse.h"
+
+namespace gpupool::cli {
+
+/// A pool, a process or a trace.
+struct SizeRow {
+  std::string who;
+  Bytes need = 0;
+  nlohmann::ordered_json facts = {};
+};
+
+struct SizePlan {
+  std::vector<SizeRow> rows;  // at least one
+  Share margin;
+  Bytes handle = 0;    // 0: as it was
+  Bytes headroom = 0;  // what driver and libraries were seen to use on a card; 0: not seen
+  Bytes card = 0;      // its memory; 0: not known
+  std::string card_name;
+};
+
+/// The need and the margin, rounded up to a step.
+Bytes with_margin(Bytes need, Share margin);
+
+/// A share above 0, up to the whole; here 0% is one, too. `option` is what a Problem names.
+Share share_of(std::string_view option, const std::string& text);
+
+/// Prints what was found and writes --write; returns `status`.
+Exit conclude(const Arguments& arguments, const SizePlan& plan, Exit status);
+
+/// `gpupool size -- PROGRAM`: by one run of it.
+Exit size_by_running(const Arguments& arguments);
+
+}  // namespace gpupool::cli
