@@ -119,7 +119,8 @@ TEST_CASE("what is used beside the pool becomes the headroom, and says how many 
   const Variables variables{{"LD_LIBRARY_PATH", std::string{GPUPOOL_TEST_DRIVER} + ":" + GPUPOOL_TEST_NVML},
                             {"GPUPOOL_SIM_MEMORY", "4GiB"}};
   // Long enough to be looked at.
-  const std::vector<std::string> program{"--", "sh", "-c", std::string{"sleep 0.3; "} + GPUPOOL_TEST_PROGRAM + " plain"};
+  const std::vector<std::string> program{"--", "sh", "-c",
+                                         std::string{"sleep 0.3; "} + GPUPOOL_TEST_PROGRAM + " plain"};
   const auto size = [&](std::vector<std::string> words) {
     words.insert(words.begin(), "size");
     words.insert(words.end(), program.begin(), program.end());
