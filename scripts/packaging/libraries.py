@@ -83,6 +83,11 @@ def licence_of(root, component):
     return (root / ".deps" / "zig" / "ziglang" / "lib" / "libcxx" / "LICENSE.TXT").read_text()
 
 
+def linked_folders(folder, names):
+    """For copytree, which would follow them: one of them leads to itself."""
+    return [name for name in names if (path := pathlib.Path(folder) / name).is_symlink() and path.is_dir()]
+
+
 def provide(root, arch):
     """Makes the prefix unless it is there already."""
     prefix = root / ".deps" / "portable" / arch
@@ -93,7 +98,7 @@ def provide(root, arch):
     fetch_sources(sources)
     shutil.rmtree(prefix, ignore_errors=True)
     for source, target in {**{f"/usr/include/{name}": f"include/{name}" for name in HEADERS}, **FOLDERS}.items():
-        shutil.copytree(source, prefix / target)
+        shutil.copytree(source, prefix / target, ignore=linked_folders)
     build = root / "build-portable" / f"libraries-{arch}"
     run("cmake", "-S", root / "cmake" / "portable", "-B", build, "-G", "Ninja", "--log-level=WARNING", "-DCMAKE_BUILD_TYPE=Release",
         f"-DCMAKE_TOOLCHAIN_FILE={root / 'cmake' / 'portable' / 'toolchain.cmake'}", f"-DGPUPOOL_ARCH={arch}",
