@@ -3,6 +3,8 @@
 // the GPU. The destructor makes no driver call.
 #pragma once
 
+#include <cstddef>
+
 #include "device/driver_api.h"
 
 namespace gpupool {

@@ -4,7 +4,7 @@ import statistics
 from checks import FRONT
 
 COMMANDS = (("/bin/true",), ("/bin/bash", "-c", ":"), ("/usr/bin/python3", "-c", "pass"))
-PAIRS = 200
+PAIRS = 300
 
 # Runs inside the root, so that entering it is not measured.
 INSIDE = """
