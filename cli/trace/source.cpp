@@ -2,8 +2,9 @@
 #include "cli/trace/source.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
+#include <linux/memfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -39,7 +40,8 @@ Source::Source(const std::string& path) : path_(path) {
 }
 
 Source::Source(std::string_view bytes, const std::string& name) : path_(name) {
-  const int file = memfd_create("trace", MFD_CLOEXEC);
+  const int file =
+      static_cast<int>(syscall(SYS_memfd_create, "trace", MFD_CLOEXEC));  // glibc 2.17 has no function for it
   if (file < 0) refuse(name, error_text(errno));
   while (!bytes.empty()) {
     const ssize_t written = write(file, bytes.data(), bytes.size());
