@@ -90,4 +90,5 @@ def check_no_core_for_musl(root):
 
 
 ON_GLIBC = (check_quiet, check_setuid, check_pool, check_command, check_fallback)
+HERE = (check_quiet, check_pool, check_command, check_fallback)  # without the one that may need other rights
 ON_MUSL = (check_quiet, check_setuid, check_no_core_for_musl)

@@ -11,7 +11,8 @@ import roots
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 IMAGES = ROOT / "tests" / "images"
 ZIG = ROOT / ".deps" / "zig" / "ziglang" / "zig"
-COMPILERS = {"glibc": [ZIG, "cc", "-target", "x86_64-linux-gnu.2.17", "-ldl"], "musl": [ZIG, "cc", "-target", "x86_64-linux-musl", "-dynamic"]}
+COMPILERS = {"glibc": [ZIG, "cc", "-target", "x86_64-linux-gnu.2.17", "-ldl"], "musl": [ZIG, "cc", "-target", "x86_64-linux-musl", "-dynamic"],
+             "the current": ["cc", "-Wl,--no-as-needed", "-ldl"]}
 PROGRAMS = ("program", "shell", "id")
 
 
@@ -41,6 +42,14 @@ def furnish(root, tree, programs, driver):
     for front in (checks.ALONE, checks.BROKEN):
         root.put(tree / "lib" / "libgpupool.so", front)
     root.path(checks.BROKEN).with_name("libgpupool_core.so").write_text("no library\n")
+
+
+def built(build, work):
+    """The same tree, of a build folder."""
+    for name in ("bin/gpupool", "lib/libgpupool.so", "lib/libgpupool_core.so"):
+        (work / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(build / name, work / "tree" / name)
+    return work / "tree"
 
 
 def unpacked(dist, work):

@@ -1,6 +1,7 @@
-"""The roots that programs are run in: other distributions, made once by debootstrap, and one of musl.
+"""The roots that programs are run in: other distributions, made once by debootstrap, one of musl, and the one that is there.
 
-A root is entered with chroot, and with mounts that end with the program, so nothing stays behind; that needs root.
+A root is entered with chroot, and with mounts that end with the program, so nothing stays behind; that needs root. In the one
+that is there, what the others have under /opt lies in a folder; it needs nothing.
 """
 import ctypes
 import os
@@ -57,6 +58,24 @@ class Root:
         """The unpacked tarball, in the place of the one before."""
         shutil.rmtree(self.path(INSTALLED), ignore_errors=True)
         shutil.copytree(tree, self.path(INSTALLED), symlinks=True)
+
+
+class Here(Root):
+    """The current root, as whoever runs this."""
+
+    def run(self, *words, user=None, **variables):
+        return super().run(*map(self.here, words), user=user, **{name: self.here(value) for name, value in variables.items()})
+
+    def here(self, text):
+        for place in (PLACE, INSTALLED):
+            text = text.replace(place, f"{self.folder}{place}")
+        return text
+
+    def enter(self, user):
+        pass
+
+    def has(self, inside):
+        return os.path.lexists(self.here(inside))
 
 
 def release(folder, name):

@@ -101,6 +101,10 @@ class Exports(unittest.TestCase):
         self.front(flags=(*FREESTANDING, "-Wl,-z,execstack"))
         self.assert_found("libgpupool.so: asks for an executable stack")
 
+    def test_code_that_the_loader_writes_to(self):
+        self.core('__asm__(".text\\n.quad gpupool_core_start\\n");', ("-Wl,-z,notext",))
+        self.assert_found("libgpupool_core.so: has code that the loader must write to")
+
     def test_a_core_that_shows_more_than_its_entry(self):
         self.core('__attribute__((visibility("default"))) int planted(void) { return 0; }')
         self.assert_found("libgpupool_core.so: exports planted")
