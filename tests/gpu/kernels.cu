@@ -1,6 +1,6 @@
 // The kernels of race.cpp and no_hang.cpp, with the names and parameters that the simulated driver has built in, so
-// that the same programs run on both. `ticks` are microseconds. What byte i is for a seed is tests/simcuda/simcuda.h's
-// business; the same function is written out here for the device.
+// that the same programs run on both; and those of textures.cpp, which needs a card. `ticks` are microseconds. What
+// byte i is for a seed is tests/simcuda/simcuda.h's business; the same function is written out here for the device.
 #include <cstdint>
 
 namespace {
@@ -46,5 +46,16 @@ __global__ void wait_flag(const volatile unsigned* flag) {
 __global__ void set_flag(volatile unsigned* flag) {
   *flag = 1;
   __threadfence();
+}
+
+// Each counts the texels that are not `value`.
+__global__ void read_line(cudaTextureObject_t texture, int width, unsigned value, unsigned* wrong) {
+  for (int x = static_cast<int>(first()); x < width; x += static_cast<int>(step()))
+    if (tex1Dfetch<unsigned char>(texture, x) != value) atomicAdd(wrong, 1u);
+}
+
+__global__ void read_plane(cudaTextureObject_t texture, int width, int height, unsigned value, unsigned* wrong) {
+  for (int i = static_cast<int>(first()); i < width * height; i += static_cast<int>(step()))
+    if (tex2D<unsigned char>(texture, i % width, i / width) != value) atomicAdd(wrong, 1u);
 }
 }
