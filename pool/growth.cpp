@@ -13,7 +13,12 @@ constexpr std::uint64_t kFullSpeedPiece = std::uint64_t{32}
 constexpr std::uint64_t kLargestPiece = std::uint64_t{128} << 20;  // larger ones are created no faster
 constexpr std::uint64_t kPiecesHeld = 512;
 constexpr std::uint64_t kPiecesReserved = 1024;
-constexpr std::uint64_t kExactGrowthShare = 64;  // exact growth takes at most this part of what is held beyond the need
+constexpr std::uint64_t kExactGrowthShare =
+    1024;  // exact growth takes at most this part of what is held beyond the need
+// Where more than this part of what is held lies in holes, handles are this many times smaller, so that they can move.
+constexpr std::uint64_t kFragmentedShare = 60;
+constexpr std::uint64_t kFragmentedPieces = 4;
+constexpr std::uint64_t kOwnHandles = std::uint64_t{4} << 20;  // blocks from here on begin with a handle of their own
 
 Granules round_up(Granules value, Granules unit) { return (value + unit - 1) & ~(unit - 1); }
 Granules round_down(Granules value, Granules unit) { return value & ~(unit - 1); }
@@ -58,7 +63,10 @@ std::uint64_t Growth::piece() const {
   if (p_.options.handle != 0) return p_.options.handle;
   if (p_.options.size != 0)
     return std::clamp(std::bit_ceil(p_.options.size / kPiecesReserved), kFullSpeedPiece, kLargestPiece);
-  return std::clamp(std::bit_ceil(p_.handles.device_bytes() / kPiecesHeld), bytes_of(unit_), kFullSpeedPiece);
+  const std::uint64_t held = p_.handles.device_bytes();
+  const std::uint64_t usual = std::clamp(std::bit_ceil(held / kPiecesHeld), bytes_of(unit_), kFullSpeedPiece);
+  const std::uint64_t free = p_.space.hole_granules() * kGranuleBytes;
+  return free > held / kFragmentedShare ? std::max(usual / kFragmentedPieces, bytes_of(unit_)) : usual;
 }
 
 std::uint64_t Growth::least_step() const {
@@ -98,14 +106,15 @@ Granules Growth::missing_in(Range part) const {
   return missing;
 }
 
-Range Growth::choose_place(Granules size, const Request& request) {
+Range Growth::choose_place(Granules size, const Request& request, Begin begins) {
   struct Candidate {
     Granules missing;
     Range part;
   };
   std::vector<Candidate> candidates;
-  auto consider = [&](Granules begin) {
-    Range part{begin, begin + size};
+  auto consider = [&](Range span, Granules begin, Granules at_handle) {
+    Range part{at_handle, at_handle + size};
+    if (begins == Begin::kAnywhere || !span.contains(part)) part = {begin, begin + size};
     candidates.push_back({missing_in(part), part});
   };
   const Range whole = area(location_);
@@ -113,10 +122,10 @@ Range Growth::choose_place(Granules size, const Request& request) {
        run = p_.space.span_with_gap_behind(run.end)) {
     const Range span = common(run, whole);
     if (span.size() < size) continue;
-    consider(span.begin);
-    if (span.end != whole.end) consider(span.end - size);
+    consider(span, span.begin, round_up(span.begin, unit_));
+    if (span.end != whole.end) consider(span, span.end - size, round_down(span.end - size, unit_));
   }
-  if (Range end = tail(location_); end.size() >= size) consider(end.begin);
+  if (Range end = tail(location_); end.size() >= size) consider(end, end.begin, end.begin);
   std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
     return a.missing != b.missing ? a.missing < b.missing : a.part.begin < b.part.begin;
   });
@@ -133,14 +142,12 @@ Range Growth::extend(Granules size, const Request& request) {
   const Location location = request.location;
   if (p_.backing.placement() == Placement::kGiven) return location == Location::kDevice ? extend_given(size) : Range{};
   location_ = location;
-  Range part = choose_place(size, request);
-  if (part.empty()) return {};
-  Granules missing = missing_in(part);
-  collect_donors(location, part);
-  std::uint64_t donated = 0;
-  for (const Donor& donor : donors_) donated += bytes_of(donor.size);
-  if (donated < bytes_of(missing) && donated + still_allowed() < bytes_of(missing)) return {};
-
+  Range part;
+  if (bytes_of(size) >= kOwnHandles) part = choose_place(size, request, Begin::kAtHandle);
+  if (part.empty() || !can_fill(part)) {
+    part = choose_place(size, request, Begin::kAnywhere);
+    if (part.empty() || !can_fill(part)) return {};
+  }
   std::uint64_t held = p_.handles.bytes(location);
   std::vector<Range> gaps;
   p_.space.visit_gaps({round_down(part.begin, unit_), round_up(part.end, unit_)},
@@ -161,6 +168,15 @@ Range Growth::extend(Granules size, const Request& request) {
     give_back_overflow(Effort::kAsk);  // the card has room again
   }
   return part;
+}
+
+// Is there enough that lies free elsewhere or may be taken? Lists what lies free.
+bool Growth::can_fill(Range part) {
+  const std::uint64_t missing = bytes_of(missing_in(part));
+  collect_donors(location_, part);
+  std::uint64_t donated = 0;
+  for (const Donor& donor : donors_) donated += bytes_of(donor.size);
+  return donated >= missing || donated + still_allowed() >= missing;
 }
 
 // Memory that brings its own addresses: one slab per extension, set apart from others so that holes never join across

@@ -71,7 +71,9 @@ class Growth {
   Range area(Location location) const;
   Range tail(Location location) const;
   Granules missing_in(Range part) const;
-  Range choose_place(Granules size, const Request& request);
+  enum class Begin : std::uint8_t { kAnywhere, kAtHandle };  // kAtHandle: then whole handles are free when the block is
+  Range choose_place(Granules size, const Request& request, Begin begins);
+  bool can_fill(Range part);
   Range extend_given(Granules size);
   void collect_donors(Location location, Range except);
   bool fill(Range gap);
