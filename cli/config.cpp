@@ -7,6 +7,7 @@
 #include "cli/settings.h"
 #include "config/describe.h"
 #include "config/file.h"
+#include "config/json_reader.h"
 #include "config/load.h"
 #include "config/schema.h"
 #include "config/table.h"
@@ -24,11 +25,30 @@ Loaded effective(const Arguments& arguments) {
   return load(environment.data());
 }
 
-// Every value, in the groups of the table, so that a person can change what they like.
+// Meaning, default and unit, for the key beside the option's own.
+std::string comment_on(const OptionRow& row) {
+  std::string text{row.sentence};
+  for (const Choice& choice : row.choices) {
+    text += " " + std::string{choice.text} + ": " + std::string{choice.sentence} + ".";
+  }
+  text += " Default: " + (row.default_text.empty() ? "empty" : std::string{row.default_text}) +
+          "; unit: " + std::string{row.unit};
+  if (const std::string range = range_text(row); row.choices.empty() && !range.empty()) text += ", " + range;
+  return text + ".";
+}
+
+// Every value with its meaning, in the groups of the table, so that a person can change what they like.
 std::string as_file(const Loaded& loaded) {
   nlohmann::ordered_json root = nlohmann::ordered_json::object();
-  for (const OptionRow& row : option_rows())
-    root[std::string{row.group}][std::string{row.name}] = row.get(loaded.options);
+  const std::string mark(1, kCommentMark);
+  root[mark + "comment"] = "Keys that begin with " + mark +
+                           " are comments. GPUPOOL_CONFIG=FILE or gpupool run --config FILE uses this file.";
+  for (const OptionGroup& group : option_groups()) root[std::string{group.name}][mark + "comment"] = group.sentence;
+  for (const OptionRow& row : option_rows()) {
+    auto& group = root[std::string{row.group}];
+    group[mark + std::string{row.name}] = comment_on(row);
+    group[std::string{row.name}] = row.get(loaded.options);
+  }
   for (const DeviceSetting& setting : loaded.options.devices) {
     const OptionRow& row = option_rows()[setting.row];
     root[std::string{kDevicesKey}][setting.device][std::string{row.group}][std::string{row.name}] = setting.text;

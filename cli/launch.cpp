@@ -62,14 +62,19 @@ std::string value_of(const Environment& environment, const std::string& name) {
 
 const std::vector<Switch>& unify_switches() {
   static const std::vector<Switch> switches{
-      {"PyTorch", "PYTORCH_ALLOC_CONF", "backend:cudaMallocAsync", "PYTORCH_CUDA_ALLOC_CONF"},
-      {"PyTorch before 2.9", "PYTORCH_CUDA_ALLOC_CONF", "backend:cudaMallocAsync", "PYTORCH_ALLOC_CONF"},
-      {"JAX", "XLA_PYTHON_CLIENT_ALLOCATOR", "cuda_async", ""},
-      {"JAX", "XLA_PYTHON_CLIENT_PREALLOCATE", "false", ""},
-      {"TensorFlow", "TF_GPU_ALLOCATOR", "cuda_malloc_async", ""},
-      {"PaddlePaddle", "FLAGS_use_cuda_malloc_async_allocator", "1", ""},
+      {"PyTorch", "PYTORCH_ALLOC_CONF", "backend:cudaMallocAsync", "PYTORCH_CUDA_ALLOC_CONF", "libc10_cuda.so"},
+      {"PyTorch before 2.9", "PYTORCH_CUDA_ALLOC_CONF", "backend:cudaMallocAsync", "PYTORCH_ALLOC_CONF", ""},
+      {"JAX", "XLA_PYTHON_CLIENT_ALLOCATOR", "cuda_async", "", "xla_cuda_plugin.so"},
+      {"JAX", "XLA_PYTHON_CLIENT_PREALLOCATE", "false", "", ""},
+      {"TensorFlow", "TF_GPU_ALLOCATOR", "cuda_malloc_async", "", "libtensorflow_framework.so"},
+      {"PaddlePaddle", "FLAGS_use_cuda_malloc_async_allocator", "1", "", "libpaddle.so"},
   };
   return switches;
+}
+
+bool is_open(const Environment& environment, const Switch& one) {
+  return !environment.contains(std::string{one.variable}) &&
+         (one.not_beside.empty() || !environment.contains(std::string{one.not_beside}));
 }
 
 std::vector<std::string> unify(Environment& environment) {
@@ -77,13 +82,12 @@ std::vector<std::string> unify(Environment& environment) {
   std::vector<std::string> lines;
   for (const Switch& one : unify_switches()) {
     const std::string name{one.variable};
-    const std::string other{one.not_beside};
     if (before.contains(name)) {
       if (value_of(before, name) != one.value) {
         lines.push_back("kept " + name + "=" + escaped(value_of(before, name)) + " (" + std::string{one.framework} +
                         "), which was set already");
       }
-    } else if (other.empty() || !before.contains(other)) {
+    } else if (is_open(before, one)) {
       environment[name] = one.value;
       lines.push_back("set " + name + "=" + std::string{one.value} + " (" + std::string{one.framework} + ")");
     }

@@ -22,8 +22,13 @@ struct Switch {
   std::string_view variable;
   std::string_view value;
   std::string_view not_beside;  // another variable which says the same; empty if there is none
+  std::string_view
+      library;  // how the name of a file begins that only this framework loads; empty where another row has it
 };
 const std::vector<Switch>& unify_switches();
+
+/// Whether the user has said nothing, so that the framework keeps its cache.
+bool is_open(const Environment& environment, const Switch& one);
 
 /// Sets the switches that the user has not set; returns lines that say what was set, and what was left as it is.
 std::vector<std::string> unify(Environment& environment);

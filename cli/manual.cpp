@@ -62,7 +62,7 @@ that replays.
     gpupool run --size 8GiB --unify -- python train.py
     gpupool run --stats 'report-%r-%p.json' -- torchrun --nproc-per-node 8 train.py
     gpupool report report-*.json
-    gpupool size --write next.json -- python train.py && gpupool run --config next.json -- python train.py
+    gpupool size --unify --write next.json -- python train.py && gpupool run --unify --config next.json -- python train.py
     gpupool run --trace t.gpt -- python train.py && gpupool replay t.gpt && gpupool size t.gpt
     gpupool report --torch-snapshot t.pickle t.gpt
     gpupool replay trace.csv.gz --compare auto_growth,pytorch,pytorch_expandable

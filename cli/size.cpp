@@ -83,6 +83,8 @@ Exit size_verb(const Arguments& arguments) {
     throw Problem(Exit::usage,
                   "traces or a program, and not both: gpupool size TRACE..., or gpupool size -- PROGRAM...");
   }
+  if (arguments.program.empty() && arguments.has("--unify"))
+    throw Problem(Exit::usage, "--unify: goes with a program; what is in a trace was requested already");
   // Before the work, which may take hours.
   if (const std::string file = arguments.value("--write"); !file.empty() && fs::exists(fs::symlink_status(file))) {
     throw Problem(Exit::output, escaped(file, file.size()) + ": exists already and is not overwritten");

@@ -109,7 +109,9 @@ class Handler final : public nlohmann::json_sax<Json> {
     std::string& full = path_.back();
     const std::string_view parent = path_.size() > 1 ? std::string_view{path_[path_.size() - 2]} : std::string_view{};
     full = std::string{parent} + (parent.empty() ? "" : ".") + name;
-    if (in_list()) return true;
+    if (in_list() || inside_comment()) return true;
+    comment_depth_ = name.starts_with(kCommentMark) ? path_.size() : 0;
+    if (comment_depth_ != 0) return true;
     if (!seen_.insert(full).second && !inside_duplicate()) {
       out_.duplicates.push_back({full, "is given twice", places_.line(), places_.column()});
       duplicate_depth_ = path_.size();
@@ -119,6 +121,7 @@ class Handler final : public nlohmann::json_sax<Json> {
   bool end_object() override {
     path_.pop_back();
     if (path_.size() < duplicate_depth_) duplicate_depth_ = 0;
+    if (path_.size() < comment_depth_) comment_depth_ = 0;
     --depth_;
     return true;
   }
@@ -152,6 +155,7 @@ class Handler final : public nlohmann::json_sax<Json> {
   bool in_list() const { return list_depth_ != 0; }
   // Within a group that is itself a duplicate, its members have been reported with it.
   bool inside_duplicate() const { return duplicate_depth_ != 0 && path_.size() > duplicate_depth_; }
+  bool inside_comment() const { return comment_depth_ != 0 && path_.size() > comment_depth_; }
 
   bool open() {
     if (++depth_ <= kDeepestNesting) return true;
@@ -166,6 +170,7 @@ class Handler final : public nlohmann::json_sax<Json> {
       return true;
     }
     if (path_.empty()) return fail(0, "does not hold a JSON object");
+    if (comment_depth_ != 0) return true;
     out_.settings.push_back({path_.back(), value, type, places_.line(), places_.column()});
     return true;
   }
@@ -189,6 +194,7 @@ class Handler final : public nlohmann::json_sax<Json> {
   std::set<std::string> seen_;
   std::size_t depth_ = 0;
   std::size_t duplicate_depth_ = 0;  // 0: none
+  std::size_t comment_depth_ = 0;    // of the key that is a comment; 0: the last key was none
   std::size_t list_depth_ = 0;       // 0: in no list
   JsonType list_type_ = JsonType::other;
   std::string list_text_;

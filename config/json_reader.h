@@ -1,6 +1,7 @@
 // A JSON object as a flat list of settings: {"pool": {"size": "8GiB"}} and {"pool.size": "8GiB"} both give pool.size.
-// Knows nothing of options. Each setting carries the place of its key; a fault of syntax is one fault, and no settings.
-// Nesting is bounded, and so is the text (file.h). Throws nothing but std::bad_alloc.
+// Knows nothing of options. A key that begins with $ is a comment and is left out with its value. Each setting carries
+// the place of its key; a fault of syntax is one fault, and no settings. Nesting is bounded, and so is the text
+// (file.h). Throws nothing but std::bad_alloc.
 #pragma once
 #include <string>
 #include <string_view>
@@ -32,6 +33,7 @@ struct JsonSettings {
 };
 
 inline constexpr std::size_t kDeepestNesting = 16;
+inline constexpr char kCommentMark = '$';
 
 JsonSettings read_json(std::string_view text);
 

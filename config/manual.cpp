@@ -51,6 +51,9 @@ JSON number; an on-or-off option a string, `true` or `false`; everything else is
 at all; one bad value in a good file costs only that value. Of a key given twice the later one counts, with a message. An unknown key is named, with
 the nearest one.
 
+A key that begins with `$`, in any object, is a comment: it and its value, whatever that is, are ignored. `gpupool config --init FILE`
+writes a file with every option and beside each `$NAME` with its meaning, default and unit.
+
 The file is refused if it is no regular file, if every user may write it, or if it belongs to another user who is not root.
 
 ## How amounts become bytes

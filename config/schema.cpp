@@ -13,6 +13,7 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kSize = "^\\s*[0-9]+(\\.[0-9]+)?\\s*([kKmMgGtT][iI]?[bB]?|[bB])\\s*$|^\\s*[0-9]+\\s*$";
 constexpr const char* kShare = "^\\s*[0-9]+(\\.[0-9]+)?\\s*%\\s*$|^\\s*[01]\\.[0-9]+\\s*$|^\\s*1\\s*$";
 constexpr const char* kFactor = "^\\s*[0-9]+(\\.[0-9]+)?\\s*[xX]\\s*$";
+constexpr const char* kComment = "^\\$";
 constexpr const char* kDuration = "^\\s*[0-9]+(\\.[0-9]+)?\\s*(ms|s|min)\\s*$";
 
 Json pattern(const char* text) { return {{"type", "string"}, {"pattern", text}}; }
@@ -68,6 +69,7 @@ Json object(Json properties, std::string_view sentence) {
   return {{"type", "object"},
           {"description", sentence},
           {"properties", std::move(properties)},
+          {"patternProperties", {{kComment, Json::object()}}},
           {"additionalProperties", false}};
 }
 
@@ -90,10 +92,9 @@ std::string json_schema() {
   Json properties = Json::object();
   for (const OptionGroup& group : option_groups()) properties[std::string{group.name}] = group_schema(group);
   for (const OptionGroup& group : option_groups()) add_group(properties, group.name, Naming::dotted);
-  properties[std::string{kDevicesKey}] = {{"type", "object"},
-                                          {"description", kDevicesSentence},
-                                          {"patternProperties", {{"^([0-9]{1,4}|GPU-.+|MIG-.+)$", device_schema()}}},
-                                          {"additionalProperties", false}};
+  Json devices = object(Json::object(), kDevicesSentence);
+  devices["patternProperties"]["^([0-9]{1,4}|GPU-.+|MIG-.+)$"] = device_schema();
+  properties[std::string{kDevicesKey}] = std::move(devices);
 
   Json schema = object(std::move(properties), "Configuration of gpupool.");
   schema["$schema"] = "https://json-schema.org/draft/2020-12/schema";

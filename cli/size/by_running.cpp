@@ -8,6 +8,7 @@
 #include "cli/launch.h"
 #include "cli/replay/setup.h"
 #include "cli/report/file.h"
+#include "cli/size/caches.h"
 #include "cli/size/plan.h"
 #include "cli/size/watch.h"
 #include "config/text.h"
@@ -67,11 +68,23 @@ Exit size_by_running(const Arguments& arguments) {
   const Folder folder;
   set(environment, {"pool.strategy", arguments.has("--pooled") ? "auto_growth" : "passthrough"});
   set(environment, {"stats.path", (folder.path() / "%p.json").string()});
+  if (arguments.has("--unify")) {
+    for (const std::string& line : unify(environment)) note(line);
+    found.plan.advice.push_back(
+        "measured with --unify: the next run needs it, too: gpupool run --unify --config FILE -- PROGRAM");
+  }
   set(environment, {"stats.summary", "off"});
   RunWatch watch(most_seconds);
-  const int ended =
-      run_and_wait(arguments.program, environment, [&watch](double seconds) { return watch.look(seconds); });
+  CacheWatch caches(environment, folder.path().string());
+  const int ended = run_and_wait(arguments.program, environment, [&](double seconds) {
+    caches.look(seconds);
+    return watch.look(seconds);
+  });
   watch.finish();
+  for (const std::string& framework : caches.frameworks())
+    found.plan.advice.push_back(
+        framework +
+        " has a cache of its own, which was counted as needed; size --unify and then run --unify do without it");
   std::vector<std::string> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder.path())) files.push_back(entry.path().string());
   std::ranges::sort(files);

@@ -63,6 +63,7 @@ Exit conclude(const Arguments& arguments, const SizePlan& plan, Exit status) {
       const Fit fit = fit_of(plan, size);
       json["card"] = {{"name", plan.card_name}, {"bytes", plan.card}, {"each_bytes", fit.each}, {"fits", fit.count}};
     }
+    if (!plan.advice.empty()) json["advice"] = plan.advice;
     for (const SizeRow& row : plan.rows) {
       Json entry{{"name", row.who}, {"needed_bytes", row.need}};
       entry.update(row.facts);
@@ -76,6 +77,7 @@ Exit conclude(const Arguments& arguments, const SizePlan& plan, Exit status) {
   text += "next time: pool.size=" + to_text(size) + " (" + (plan.rows.size() > 1 ? "the largest need, " : "need ") +
           readable(need) + (plan.margin.parts_per_billion ? ", and " + to_text(plan.margin) + " to spare" : "") +
           ", in steps of " + readable(kStep) + ")\n" + fit_text(plan, size) + "as a file:\n" + next.dump(2) + "\n";
+  for (const std::string& sentence : plan.advice) text += sentence + "\n";
   print(text);
   return status;
 }

@@ -25,6 +25,7 @@ struct SizePlan {
   Bytes headroom = 0;  // what driver and libraries were seen to use on a card; 0: not seen
   Bytes card = 0;      // its memory; 0: not known
   std::string card_name;
+  std::vector<std::string> advice;  // sentences for the next run
 };
 
 /// The need and the margin, rounded up to a step.

@@ -1,6 +1,7 @@
 // `gpupool config`: what it shows, what it finds wrong, what it writes and what it never replaces.
 #include <nlohmann/json.hpp>
 
+#include "config/table.h"
 #include "tests/catch.h"
 #include "tests/cli/run.h"
 
@@ -46,6 +47,42 @@ TEST_CASE("--init writes a file that --check accepts, and replaces nothing") {
   CHECK(again.status == 5);
   CHECK(contains(again.err, "exists already and is not overwritten"));
   CHECK(read_text(file) == before);
+}
+
+TEST_CASE("--init explains each option beside it, and the defaults come back") {
+  const Folder folder;
+  const std::string file = folder / "new.json";
+  REQUIRE(command({"config", "--init", file}).status == 0);
+  CHECK(command({"config", "--check", file}).out == file + ": ok\n");
+  const auto written = nlohmann::json::parse(read_text(file));
+  for (const gpupool::OptionRow& row : gpupool::option_rows()) {
+    CAPTURE(row.key);
+    const auto& group = written[std::string{row.group}];
+    CHECK(group[std::string{row.name}].is_string());
+    const std::string comment = group["$" + std::string{row.name}];
+    CHECK(comment.starts_with(row.sentence));
+    CHECK(contains(comment, "Default: " + std::string{row.default_text.empty() ? "empty" : row.default_text}));
+    CHECK(contains(comment, "unit: " + std::string{row.unit}));
+  }
+  const auto options = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"config", "--json"});
+    std::map<std::string, std::string> values;
+    for (const auto& row : nlohmann::json::parse(command(more).out)["options"]) values[row["key"]] = row["value"];
+    return values;
+  };
+  CHECK(options({"--config", file}) == options({}));
+}
+
+TEST_CASE("comments are keys that begin with $, and nothing else") {
+  const Folder folder;
+  const std::string commented = folder.file("c.json", R"({"$pool.size": ["why"], "pool": {"size": "8GiB", "$": 1},
+    "devices": {"$note": "", "0": {"$": {}, "pool": {"$max": "", "max": "9GiB"}}}})");
+  const Outcome fine = command({"config", "--check", commented});
+  CHECK(fine.out == commented + ": ok\n");
+  const std::string slashes = folder.file("s.json", "{\n  // eight\n  \"pool.size\": \"8GiB\"}");
+  const Outcome refused = command({"config", "--check", slashes});
+  CHECK(refused.status == 1);
+  CHECK(contains(refused.out, slashes + ":2:4: is not JSON"));
 }
 
 TEST_CASE("--schema is JSON") { CHECK(nlohmann::json::parse(command({"config", "--schema"}).out).is_object()); }

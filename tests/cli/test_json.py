@@ -66,6 +66,21 @@ class Json(unittest.TestCase):
             jsonschema.validate(json.loads(example.read_text()), schema)
             self.assertEqual(run("config", "--check", str(example)).returncode, 0, example)
 
+    def test_what_init_writes_is_valid_for_it_and_comments_hide_nothing(self):
+        schema = json.loads(run("config", "--schema").stdout)
+        with tempfile.TemporaryDirectory() as folder:
+            file = folder + "/c.json"
+            self.assertEqual(run("config", "--init", file).returncode, 0)
+            value = json.loads(pathlib.Path(file).read_text())
+        jsonschema.validate(value, schema)
+        value["devices"] = {"$why": 1, "0": {"$why": [], "pool": {"$max": {}, "max": "9GiB"}}}
+        jsonschema.validate(value, schema)
+        for spoil in (lambda v: v.update(size="1GiB"), lambda v: v["pool"].update({"x$": ""}), lambda v: v["pool"].update(size=-1)):
+            spoilt = json.loads(json.dumps(value))
+            spoil(spoilt)
+            with self.assertRaises(jsonschema.ValidationError):
+                jsonschema.validate(spoilt, schema)
+
     @unittest.skipUnless(PROGRAM, "no simulated driver")
     def test_a_process(self):
         with tempfile.TemporaryDirectory() as folder:

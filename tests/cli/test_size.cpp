@@ -71,6 +71,7 @@ TEST_CASE("--target-waste takes the largest handle that keeps it") {
 TEST_CASE("traces or a program, and something to count") {
   CHECK(command({"size"}).status == 2);
   CHECK(command({"size", "trace", "--", "true"}).status == 2);
+  CHECK(contains(command({"size", "trace", "--unify"}).err, "--unify: goes with a program"));
   CHECK(contains(command({"size", "--", "true"}).err, "no process of it used device memory"));
   CHECK(command({"size", "--", "no-such-program"}).status == 127);
   CHECK(command({"size", "--margin", "lots", "--", "true"}).status == 2);
@@ -140,6 +141,41 @@ TEST_CASE("what is used beside the pool becomes the headroom, and says how many 
   const Outcome text = size({"--card", "100MiB"});
   CHECK(contains(text.out, "on a card of 100 MiB: does not fit (64 MiB of pool and "));
   CHECK(contains(text.out, " and 10% to spare, in steps of 64 MiB)"));
+}
+
+TEST_CASE("--unify sets the frameworks' switches for the run, and says that the next one needs them") {
+  const Folder folder;
+  const Variables variables{
+      {"LD_LIBRARY_PATH", GPUPOOL_TEST_DRIVER}, {"GPUPOOL_SIM_MEMORY", "4GiB"}, {"TF_GPU_ALLOCATOR", "own"}};
+  const std::string seen = folder / "seen";
+  const std::string program = std::string{GPUPOOL_TEST_PROGRAM} + " plain; env > '" + seen + "'";
+  const Outcome with = command({"size", "--unify", "--json", "--", "sh", "-c", program}, variables);
+  CAPTURE(with.err);
+  REQUIRE(with.status == 0);
+  CHECK(contains(with.err, "gpupool: set PYTORCH_ALLOC_CONF=backend:cudaMallocAsync (PyTorch)\n"));
+  CHECK(contains(with.err, "gpupool: kept TF_GPU_ALLOCATOR=own (TensorFlow)"));
+  CHECK(contains(read_text(seen), "\nPYTORCH_ALLOC_CONF=backend:cudaMallocAsync\n"));
+  const json advice = json::parse(with.out)["advice"];
+  REQUIRE(advice.size() == 1);
+  CHECK(contains(advice[0].get<std::string>(), "gpupool run --unify"));
+  const Outcome without = command({"size", "--json", "--", "sh", "-c", program}, variables);
+  CHECK_FALSE(contains(read_text(seen), "PYTORCH_ALLOC_CONF"));
+  CHECK_FALSE(json::parse(without.out).contains("advice"));
+}
+
+TEST_CASE("a framework's cache that is left on is told, and one that is switched off is not") {
+  const Folder folder;
+  const std::string library = folder / "libc10_cuda.so";
+  std::filesystem::copy_file(std::string{GPUPOOL_TEST_NVML} + "/libnvidia-ml.so.1", library);
+  Variables variables{{"LD_LIBRARY_PATH", GPUPOOL_TEST_DRIVER}, {"GPUPOOL_SIM_MEMORY", "4GiB"}};
+  // Long enough to be looked at.
+  const std::string program = std::string{GPUPOOL_TEST_PROGRAM} + " plain; LD_PRELOAD='" + library + "' sleep 2";
+  const Outcome on = command({"size", "--", "sh", "-c", program}, variables);
+  CAPTURE(on.out, on.err);
+  CHECK(contains(on.out, "\nPyTorch has a cache of its own"));
+  CHECK_FALSE(contains(on.out, "JAX"));
+  variables["PYTORCH_CUDA_ALLOC_CONF"] = "backend:cudaMallocAsync";
+  CHECK_FALSE(contains(command({"size", "--", "sh", "-c", program}, variables).out, "PyTorch"));
 }
 
 TEST_CASE("--seconds interrupts the program and counts all the same") {

@@ -38,6 +38,16 @@ TEST_CASE("places count characters, and escapes do not disturb them", "[config][
   CHECK(places(read) == "\"a\\=1@1:3 \xc3\xa4=x\"@1:15 c=null@1:29 ");
 }
 
+TEST_CASE("keys that begin with $ are comments, with all that is in them", "[config]") {
+  const JsonSettings read = read_json(
+      R"({"$a": "x", "$a": {"pool": {"size": 1}, "b": [{"c": 2}]}, "pool": {"$size": [1, ["y"]], "size": 3, "$": null},
+"$pool.max": 4, "a$b": 5})");
+  CHECK(places(read) == "pool.size=3@1:103 a$b=5@2:17 ");
+  CHECK(read.duplicates.empty());
+  CHECK(read_json(R"({"$a": nothing})").syntax.size() == 1);
+  CHECK(read_json(R"({"$a": {}, "b": 1, "b": 2})").duplicates.size() == 1);
+}
+
 TEST_CASE("lists of strings are joined, other lists are not settings of any type", "[config]") {
   const JsonSettings read =
       read_json(R"({"a": ["x", "y"], "b": [], "c": [1], "d": [["x"]], "e": ["x,y"], "f": [{"g": "x"}], "h": "i"})");

@@ -48,7 +48,7 @@ TEST_CASE("every option is in the schema, nested and with a point", "[config]") 
     ++count;
   }
   CHECK(schema["properties"].size() == count + option_groups().size() + 1);
-  const Json& device = schema["properties"]["devices"]["patternProperties"].front();
+  const Json& device = schema["properties"]["devices"]["patternProperties"]["^([0-9]{1,4}|GPU-.+|MIG-.+)$"];
   CHECK(device["properties"]["pool"] == schema["properties"]["pool"]);
 }
 
