@@ -82,7 +82,7 @@ TEST_CASE("comments are keys that begin with $, and nothing else") {
   const std::string slashes = folder.file("s.json", "{\n  // eight\n  \"pool.size\": \"8GiB\"}");
   const Outcome refused = command({"config", "--check", slashes});
   CHECK(refused.status == 1);
-  CHECK(contains(refused.out, slashes + ":2:4: is not JSON"));
+  CHECK(contains(refused.out, slashes + ":2:3: is not JSON"));
 }
 
 TEST_CASE("--schema is JSON") { CHECK(nlohmann::json::parse(command({"config", "--schema"}).out).is_object()); }
