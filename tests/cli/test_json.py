@@ -85,7 +85,7 @@ class Json(unittest.TestCase):
     def test_a_process(self):
         with tempfile.TemporaryDirectory() as folder:
             file = folder + "/report.json"
-            counted = run("size", "--json", "--", PROGRAM, "plain", LD_LIBRARY_PATH=DRIVER, GPUPOOL_SIM_MEMORY="4GiB")
+            counted = run("size", "--unify", "--json", "--", PROGRAM, "plain", LD_LIBRARY_PATH=DRIVER, GPUPOOL_SIM_MEMORY="4GiB")
             self.check("size", counted.stdout)
             run("run", "--stats", file, "--", PROGRAM, "plain", LD_LIBRARY_PATH=DRIVER, GPUPOOL_SIM_MEMORY="4GiB")
             _, value = self.check("exit-report", pathlib.Path(file).read_text())
