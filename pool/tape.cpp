@@ -17,6 +17,7 @@ constexpr unsigned kLargerFits = 8;
 constexpr std::chrono::microseconds kNap{20};  // between two looks
 constexpr unsigned kForEver_ms = ~0u;
 constexpr unsigned kBeforeGrowth_ms = 100;  // in which a GPU that works along catches up with the threads
+constexpr unsigned kForOthers = 5;          // times host_wait_ms, for what another thread has freed
 
 std::uint64_t bytes_of_64(std::uint64_t granules) { return granules * kGranuleBytes; }
 
@@ -203,17 +204,46 @@ bool Tape::wait_unlocked(std::unique_lock<std::mutex>& lock, std::uint64_t recor
     parts_->timelines.forget_pending();
     const Progress progress = parts_->timelines.ask(kContextLine, record);
     if (progress == Progress::kDone) return true;
-    const std::uint64_t waited = now_ns() - begin;
     const bool pending = progress == Progress::kPending;
     if (!pending && longest_ms != kForEver_ms) return false;
-    const bool patient = pending && longest_ms == kForEver_ms;
-    if (!patient && waited >= std::uint64_t{1'000'000} * std::min(longest_ms, options_.host_wait_ms)) {
+    // A record that covers later work too may wait for this thread's own next steps.
+    const bool endless = longest_ms == kForEver_ms && pending && parts_->timelines.is_exact(kContextLine, record);
+    const unsigned limit_ms = longest_ms == kForEver_ms && !endless ? options_.host_wait_ms : longest_ms;
+    if (limit_ms != kForEver_ms && now_ns() - begin >= std::uint64_t{1'000'000} * limit_ms) {
       if (pending) parts_->timelines.waited_in_vain(kContextLine, record);
       return false;
     }
     nap_.wait_for(lock, kNap);
     if (!parts_) return false;
   }
+}
+
+// Natively the thread that freed has waited, and told this one afterwards. But if it is still on its way, what it waits
+// for may be waiting for this one: so there is an end, and no second time before what was waited for in vain is done.
+bool Tape::wait_for_others(std::unique_lock<std::mutex>& lock) {
+  Timelines& timelines = parts_->timelines;
+  if (options_.host_wait_ms == 0) return false;
+  if (waited_in_vain_ != 0 && !timelines.complete(kContextLine, waited_in_vain_)) return false;
+  const std::uint64_t newest = timelines.newest(kContextLine);
+  if (timelines.ask(kContextLine, newest) != Progress::kPending) return false;
+  waited_in_vain_ = 0;
+  if (wait_unlocked(lock, newest, kForOthers * options_.host_wait_ms)) return true;
+  waited_in_vain_ = newest;
+  return false;
+}
+
+void Tape::settle(std::uint64_t own_free) {
+  std::unique_lock lock(mutex_);
+  if (!parts_) return;
+  parts_->timelines.forget_pending();
+  if (own_free != 0 && !parts_->timelines.complete(kContextLine, own_free)) wait_unlocked(lock, own_free, kForEver_ms);
+  if (parts_) wait_for_others(lock);
+}
+
+// Would it fit if everything free lay in one piece and were done?
+bool Tape::fits(Granules size) const {
+  const std::uint64_t limit = std::min(options_.max, stats_.reserved.current() + parts_->growth.allowance());
+  return stats_.live.current() - stats_.overflow_live.current() + bytes_of(size) <= limit;
 }
 
 Grant Tape::allocate(const Request& request) {
@@ -244,6 +274,8 @@ Grant Tape::allocate(const Request& request) {
   if (parts_ && !served) served = by_growth(size, request, options_.host_wait_ms, found);
   if (parts_ && !served && own && wait_unlocked(lock, request.own_free, kForEver_ms))
     served = by_growth(size, request, options_.host_wait_ms, found);
+  if (parts_ && !served && fits(size) && wait_for_others(lock))
+    served = by_growth(size, request, options_.host_wait_ms, found);
   if (!parts_) return {Verdict::kCapacity, 0, 0};
   stats_.pool_ns.add(now_ns() - begin);
   int error = parts_->growth.take_error();
@@ -253,10 +285,9 @@ Grant Tape::allocate(const Request& request) {
   }
   if (served) return {Verdict::kServed, 0, serve(found, request)};
   note_holes();
-  std::uint64_t limit = std::min(options_.max, stats_.reserved.current() + parts_->growth.allowance());
-  bool fits = stats_.live.current() - stats_.overflow_live.current() + bytes_of(size) <= limit;
-  (fits ? stats_.oom_fragmentation : stats_.oom_capacity).add(1);
-  return {fits ? Verdict::kFragmentation : Verdict::kCapacity, error, 0};
+  const bool fragmented = fits(size);
+  (fragmented ? stats_.oom_fragmentation : stats_.oom_capacity).add(1);
+  return {fragmented ? Verdict::kFragmentation : Verdict::kCapacity, error, 0};
 }
 
 Grant Tape::allocate_overflow(Request request) {

@@ -71,6 +71,10 @@ class Tape {
   /// Gives wholly free, completed handles back to the card but holds at least `keep` bytes. Returns bytes given back.
   std::uint64_t trim(std::uint64_t keep);
 
+  /// Memory is wanted elsewhere: waits on the host, with the lock released, for the plain frees so far. For the calling
+  /// thread's own (Freed::record, 0: none) as long as it takes, as the driver's own free would have; for others' not.
+  void settle(std::uint64_t own_free);
+
   /// The context is gone or going, all its work is done: unmap and release everything. Later frees answer kNotABlock.
   void retire();
 
@@ -95,6 +99,8 @@ class Tape {
   bool waits_for_own_free(const Request& request) const;
   std::uint64_t oldest_own_free(Granules size, const Request& request) const;
   bool wait_unlocked(std::unique_lock<std::mutex>& lock, std::uint64_t record, unsigned longest_ms);
+  bool wait_for_others(std::unique_lock<std::mutex>& lock);
+  bool fits(Granules size) const;
   bool may_ask(const Request& request) const;
   Range located(Range hole, const Request& request) const;
   bool may_split(Range hole, Granules size) const;
@@ -111,7 +117,8 @@ class Tape {
   AddressTable addresses_;
   std::uint64_t range_ = 0;  // first address of the reservation, 0 where each piece brings its own
   int start_error_ = 0;
-  std::unique_ptr<Parts> parts_;  // null once retired, or when there was no range to be had
+  std::uint64_t waited_in_vain_ = 0;  // this plain free of another thread did not complete in time; 0: none
+  std::unique_ptr<Parts> parts_;      // null once retired, or when there was no range to be had
 };
 
 }  // namespace gpupool

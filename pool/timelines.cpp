@@ -130,6 +130,11 @@ const Timelines::Record* Timelines::find_or_later(const Timeline& line, std::uin
   return nullptr;
 }
 
+bool Timelines::is_exact(Line owner, std::uint64_t record) const {
+  const Record* made = find(lines_[owner], record);
+  return made != nullptr && !made->late;
+}
+
 // What is neither complete nor the requester's own.
 Need Timelines::need_of_other(const Request& request, Line owner, std::uint64_t record) const {
   const Timeline& line = lines_[owner];

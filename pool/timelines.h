@@ -50,6 +50,10 @@ class Timelines {
   bool wait(Line requester, Line owner, std::uint64_t record);
   /// Asks the driver whether the record is complete, making a late one first if none exists.
   Progress ask(Line owner, std::uint64_t record);
+  /// The record that covers every free of the line so far, made or put off.
+  std::uint64_t newest(Line owner) const { return lines_[owner].recorded + (lines_[owner].put_off ? 1 : 0); }
+  /// Does the record cover nothing that was submitted after its free?
+  bool is_exact(Line owner, std::uint64_t record) const;
   bool complete(Line owner, std::uint64_t record) { return ask(owner, record) == Progress::kDone; }
   /// Records of a line complete in order: what was found pending is not asked again until this is called.
   void forget_pending() { ++round_; }

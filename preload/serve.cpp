@@ -56,22 +56,27 @@ bool make_room(const Guard&, std::uint64_t bytes) {
   std::size_t free = 0;
   std::size_t total = 0;
   if (api.cuCtxGetDevice(&device) != CUDA_SUCCESS || api.cuMemGetInfo_v2(&free, &total) != CUDA_SUCCESS) return false;
-  const auto each_pool = [device](auto visit) {
+  const auto each_home = [device](auto visit) {
     process().registry.each([&](Home& home) {
-      if (home.serves() && !home.stopped() && home.device() == device) visit(*home.tape());
+      if (home.serves() && !home.stopped() && home.device() == device) visit(home);
     });
   };
   std::uint64_t holes = 0;
-  each_pool([&](const Tape& tape) { holes += tape.free_bytes(); });
+  each_home([&](const Home& home) { holes += home.tape()->free_bytes(); });
   if (holes == 0 || bytes > free + holes) return false;  // emptying the pools would not help
   std::uint64_t given = 0;
-  each_pool([&](Tape& tape) {
-    const std::uint64_t held = tape.stats().reserved.current();
+  each_home([&](Home& home) {
+    const std::uint64_t held = home.tape()->stats().reserved.current();
     const std::uint64_t wanted = bytes == 0 ? held : bytes + kDriverSlack - std::min(given, bytes + kDriverSlack);
-    given += tape.trim(held - std::min(held, wanted));
+    given += home.tape()->trim(held - std::min(held, wanted));
   });
-  // Pieces may be larger than what is wanted, and are kept then.
-  if (given == 0 || free + given < bytes) each_pool([&](Tape& tape) { given += tape.trim(0); });
+  // Pieces may be larger than what is wanted, and are kept then; or what was freed is still in use.
+  if (given == 0 || free + given < bytes) {
+    each_home([&](Home& home) {
+      home.tape()->settle(home.own_free());
+      given += home.tape()->trim(0);
+    });
+  }
   process().registry.each([](const Home& home) { process().trace.changed(home); });
   return given != 0;
 }
@@ -80,10 +85,20 @@ bool make_room_elsewhere(const Guard&, const Home& home, std::uint64_t bytes) {
   const std::uint64_t held = home.tape()->stats().reserved.current();
   if (bytes > home.resolved().max || held > home.resolved().max - bytes) return false;  // the card is not what is short
   std::uint64_t given = 0;
-  process().registry.each([&](Home& other) {
-    if (&other == &home || !other.serves() || other.device() != home.device() || given >= bytes) return;
+  const auto each_other = [&](auto visit) {
+    process().registry.each([&](Home& other) {
+      if (&other == &home || !other.serves() || other.device() != home.device() || given >= bytes) return;
+      if (other.tape()->free_bytes() != 0) visit(other);
+    });
+  };
+  const auto trim = [&](Home& other) {
     const std::uint64_t theirs = other.tape()->stats().reserved.current();
-    if (other.tape()->free_bytes() != 0) given += other.tape()->trim(theirs - std::min(theirs, bytes - given));
+    given += other.tape()->trim(theirs - std::min(theirs, bytes - given));
+  };
+  each_other(trim);
+  each_other([&](Home& other) {
+    other.tape()->settle(other.own_free());
+    trim(other);
   });
   return given != 0;
 }

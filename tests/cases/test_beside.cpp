@@ -36,3 +36,16 @@ TEST_CASE("a capture is unharmed while other threads allocate, grow and trim", "
   // Not with pool.reuse=quiescent: nothing is known complete while captures follow each other.
   for (const Environment& way : {kWays[0], kWays[1], kWays[2], kWays[3]}) passes("capture_beside_others", way);
 }
+
+TEST_CASE("where memory is short, a request waits for what was freed, whoever freed it and whoever serves") {
+  for (const char* name : {"handed_on", "freed_for_the_driver", "freed_for_another_context", "second_stream"}) {
+    const Environment patient = {{"GPUPOOL_SIM_DEADLOCK_MS", "20000"}};
+    passes(name, patient, Preload::kNone);
+    passes(name, patient);
+    Environment growing = patient;
+    growing["GPUPOOL_POOL_STRATEGY"] = "auto_growth";
+    passes(name, growing);
+  }
+}
+
+TEST_CASE("a free whose record came late is not waited for without an end") { passes("freed_in_a_capture", {}); }
