@@ -263,15 +263,16 @@ Grant Tape::allocate(const Request& request) {
   }
   std::uint64_t begin = now_ns();
   const bool own = waits_for_own_free(request);
-  const unsigned moment_ms = options_.exact_growth ? std::min(kBeforeGrowth_ms, options_.host_wait_ms) : 0;
+  const unsigned moment_ms = std::min(kBeforeGrowth_ms, options_.host_wait_ms);
   bool served = false;
-  if (own && moment_ms != 0) {
+  if (own && moment_ms != 0) {  // memory before speed
     const std::uint64_t record = oldest_own_free(size, request);
     served = record != 0 && !parts_->timelines.is_stuck(kContextLine, record) &&
              wait_unlocked(lock, record, moment_ms) && from_hole(size, request, Effort::kAsk, found);
   }
   if (parts_ && !served) served = by_growth(size, request, moment_ms, found);
-  if (parts_ && !served) served = by_growth(size, request, options_.host_wait_ms, found);
+  if (parts_ && !served && options_.host_wait_ms > moment_ms)
+    served = by_growth(size, request, options_.host_wait_ms, found);
   if (parts_ && !served && own && wait_unlocked(lock, request.own_free, kForEver_ms))
     served = by_growth(size, request, options_.host_wait_ms, found);
   if (parts_ && !served && fits(size) && wait_for_others(lock))

@@ -2,9 +2,8 @@
 // the new owner's work sets, so a wait for it would never end. Natively each of these ends; so it must with the pool.
 //   no_hang IMAGE plain|plain_threads|ordered|ordered_new_stream    prints "no_hang: done", or "wrong" if the block's
 //                                                                   bytes are
-// plain_threads: the work before the free waits for what another thread submits a moment later; natively that holds up
-// the thread that frees, and nothing else. ordered_new_stream: the new owner is a stream that has never allocated
-// before.
+// plain_threads: the work before the free waits for what another thread submits a moment later, which nothing of ours
+// may hold up. ordered_new_stream: the new owner is a stream that has never allocated before.
 #include <chrono>
 #include <cstring>
 #include <thread>

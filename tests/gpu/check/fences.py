@@ -43,7 +43,9 @@ def no_hang(bench, result, image):
         for mode in (b.PLAIN, b.POOL):
             outcome = bench.run(mode, [program, image, kind], {"GPUPOOL_POOL_SIZE": "1GiB"}, timeout=20)
             ends[mode] = "ends" if outcome.ok and outcome.out == "no_hang: done\n" else "WRONG" if outcome.ok else "HANGS OR FAILS"
-            result.expect(ends[mode] == "ends", f"no_hang {kind}, {mode}: {outcome.out.strip()} {outcome.why()}")
+            # Driver 580 lets no thread launch while another is in cuMemFree, so there plain_threads hangs natively.
+            if mode == b.POOL or kind != "plain_threads":
+                result.expect(ends[mode] == "ends", f"no_hang {kind}, {mode}: {outcome.out.strip()} {outcome.why()}")
         rows.append([kind, ends[b.PLAIN], ends[b.POOL]])
 
 
