@@ -6,11 +6,11 @@
 #pragma once
 
 #include <atomic>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "device/driver_api.h"
+#include "pool/lock_order.h"
 
 namespace gpupool {
 
@@ -49,7 +49,7 @@ class Captures {
   template <typename Predicate>
   Left erase(Predicate over);
 
-  std::mutex mutex_;
+  RankedMutex<LockRank::kCaptures> mutex_;
   std::vector<Origin> origins_;
   std::atomic<unsigned> open_{0};
 };

@@ -197,7 +197,7 @@ std::uint64_t Tape::oldest_own_free(Granules size, const Request& request) const
 
 // With the lock released, so that other threads can submit the work that this one waits for. False: not complete in
 // time, or nobody can tell (a capture, a lost context), or the tape was retired meanwhile.
-bool Tape::wait_unlocked(std::unique_lock<std::mutex>& lock, std::uint64_t record, unsigned longest_ms) {
+bool Tape::wait_unlocked(std::unique_lock<Mutex>& lock, std::uint64_t record, unsigned longest_ms) {
   stats_.host_waits.add(1);
   const std::uint64_t begin = now_ns();
   for (;;) {
@@ -220,7 +220,7 @@ bool Tape::wait_unlocked(std::unique_lock<std::mutex>& lock, std::uint64_t recor
 
 // Natively the thread that freed has waited, and told this one afterwards. But if it is still on its way, what it waits
 // for may be waiting for this one: so there is an end, and no second time before what was waited for in vain is done.
-bool Tape::wait_for_others(std::unique_lock<std::mutex>& lock) {
+bool Tape::wait_for_others(std::unique_lock<Mutex>& lock) {
   Timelines& timelines = parts_->timelines;
   if (options_.host_wait_ms == 0) return false;
   if (waited_in_vain_ != 0 && !timelines.complete(kContextLine, waited_in_vain_)) return false;

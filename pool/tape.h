@@ -4,17 +4,16 @@
 // the one lock, except where it says otherwise.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "pool/address_table.h"
 #include "pool/backing.h"
 #include "pool/best_fit.h"
 #include "pool/fence.h"
+#include "pool/lock_order.h"
 #include "pool/reuse.h"
 #include "pool/stats.h"
 #include "pool/tape_types.h"
@@ -64,7 +63,8 @@ class Tape {
   void stream_ending(StreamRef stream, StreamEnd end = StreamEnd::kAhead);
 
   /// Held by the caller around the real begin-capture call, so that no record or wait can fall into it.
-  std::unique_lock<std::mutex> hold() const { return std::unique_lock<std::mutex>(mutex_); }
+  using Mutex = RankedMutex<LockRank::kTape>;
+  std::unique_lock<Mutex> hold() const { return std::unique_lock<Mutex>(mutex_); }
   /// The last open capture of the process has ended: make the records that were put off.
   void captures_ended();
 
@@ -98,8 +98,8 @@ class Tape {
   bool by_growth(Granules size, const Request& request, unsigned patience_ms, Found& found);
   bool waits_for_own_free(const Request& request) const;
   std::uint64_t oldest_own_free(Granules size, const Request& request) const;
-  bool wait_unlocked(std::unique_lock<std::mutex>& lock, std::uint64_t record, unsigned longest_ms);
-  bool wait_for_others(std::unique_lock<std::mutex>& lock);
+  bool wait_unlocked(std::unique_lock<Mutex>& lock, std::uint64_t record, unsigned longest_ms);
+  bool wait_for_others(std::unique_lock<Mutex>& lock);
   bool fits(Granules size) const;
   bool may_ask(const Request& request) const;
   Range located(Range hole, const Request& request) const;
@@ -108,8 +108,8 @@ class Tape {
   bool block_at(std::uint64_t address, BestFit::Owned& owned) const;
   void note_holes();
 
-  mutable std::mutex mutex_;
-  std::condition_variable nap_;  // never notified: waiting on it releases the lock for a moment
+  mutable Mutex mutex_;
+  RankedCondition nap_;  // never notified: waiting on it releases the lock for a moment
   TapeOptions options_;
   Backing& backing_;
   Fence& fence_;

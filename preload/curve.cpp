@@ -12,7 +12,7 @@ std::uint64_t Curve::coarse_ms() {
 }
 
 void Curve::add(CurvePoint point) {
-  const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return;  // another thread is taking this very point
   const std::uint64_t now = coarse_ms();
   if (count_ == kMostPoints) {
@@ -26,7 +26,7 @@ void Curve::add(CurvePoint point) {
 }
 
 std::vector<CurvePoint> Curve::points() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard lock(mutex_);
   return {points_.begin(), points_.begin() + count_};
 }
 

@@ -7,8 +7,9 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <vector>
+
+#include "pool/lock_order.h"
 
 namespace gpupool {
 
@@ -42,7 +43,7 @@ class Curve {
  private:
   static std::uint64_t coarse_ms();
 
-  mutable std::mutex mutex_;
+  mutable RankedMutex<LockRank::kCurve> mutex_;
   std::uint64_t interval_ms_;
   const std::uint64_t start_ms_ = coarse_ms();
   std::atomic<std::uint64_t> next_ms_{0};

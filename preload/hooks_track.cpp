@@ -3,7 +3,6 @@
 #include "preload/real.h"
 
 #include <array>
-#include <mutex>
 
 #include "device/context.h"
 #include "preload/serve.h"
@@ -24,8 +23,8 @@ class AllTapes {
   }
 
  private:
-  std::unique_lock<std::mutex> registry_;
-  std::array<std::unique_lock<std::mutex>, Registry::kMostHomes> tapes_;
+  std::unique_lock<Registry::Mutex> registry_;
+  std::array<std::unique_lock<Tape::Mutex>, Registry::kMostHomes> tapes_;
 };
 
 void captures_over(Captures::Left left) {

@@ -65,7 +65,7 @@ void send_with(int connection, const ShareAnswer& answer, const std::vector<int>
 
 bool Exports::add(const Guard&, Home& home, const BlockInfo& block, const std::optional<Slab>& slab,
                   CUipcMemHandle& handle) try {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard lock(mutex_);
   if (!start()) return false;
   exports_.insert_or_assign(block.buffer_id, Export{&home, block.address, slab});
   handle = pack({.exporter = key_, .block = block.buffer_id});
@@ -75,7 +75,7 @@ bool Exports::add(const Guard&, Home& home, const BlockInfo& block, const std::o
 }
 
 bool Exports::gave(const SharedHandle& handle) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard lock(mutex_);
   return thread_.joinable() && handle.exporter == key_;
 }
 
@@ -139,7 +139,7 @@ void Exports::answer(const ShareQuestion& question, int connection) const try {
   std::vector<int> descriptors;
   Export found;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard lock(mutex_);
     if (const auto entry = exports_.find(question.block); entry != exports_.end()) found = entry->second;
   }
   BlockInfo block;

@@ -4,11 +4,11 @@
 #pragma once
 
 #include <atomic>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <unordered_map>
 
+#include "pool/lock_order.h"
 #include "preload/guard.h"
 #include "preload/home.h"
 #include "preload/ipc_handle.h"
@@ -48,7 +48,7 @@ class Exports {
   void talk(int connection) const;
   void answer(const ShareQuestion& question, int connection) const;
 
-  mutable std::mutex mutex_;
+  mutable RankedMutex<LockRank::kExports> mutex_;
   std::unordered_map<std::uint64_t, Export> exports_;  // by the block's buffer id
   ExporterKey key_{};
   std::atomic<int> socket_{-1};

@@ -102,7 +102,7 @@ Imports::~Imports() = default;
 CUresult Imports::open(const Guard&, const CUipcMemHandle& handle, CUcontext context, unsigned flags,
                        CUdeviceptr& address) try {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard lock(mutex_);
     if (Entry* entry = known(handle, context)) {
       ++entry->users;
       address = entry->block.address;
@@ -114,7 +114,7 @@ CUresult Imports::open(const Guard&, const CUipcMemHandle& handle, CUcontext con
   fresh.block.context = context;
   const CUresult result = map(flags, fresh);
   if (result != CUDA_SUCCESS) return result;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard lock(mutex_);
   Entry* entry = known(handle, context);
   if (entry) {  // another thread was quicker
     unmap(fresh);
@@ -171,7 +171,7 @@ void Imports::unmap(Entry& entry) {
 }
 
 Imports::Closed Imports::close(const Guard&, CUdeviceptr address) {
-  std::unique_lock<std::mutex> lock(mutex_);
+  std::unique_lock lock(mutex_);
   const auto found = std::ranges::find(entries_, address, [](const Entry& entry) { return entry.block.address; });
   if (found == entries_.end()) {
     const bool below = std::ranges::find(entries_, address, &Entry::slab) != entries_.end();
@@ -190,7 +190,7 @@ Imports::Closed Imports::close(const Guard&, CUdeviceptr address) {
 }
 
 void Imports::context_gone(CUcontext context) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard lock(mutex_);
   for (Entry& entry : entries_) {
     if (entry.block.context == context && entry.range) entry.range->close();
   }
@@ -199,7 +199,7 @@ void Imports::context_gone(CUcontext context) {
 }
 
 bool Imports::find(CUdeviceptr address, ImportedBlock& block) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard lock(mutex_);
   for (const Entry& entry : entries_) {
     if (address < entry.block.address || address >= entry.block.address + entry.block.requested) continue;
     block = entry.block;

@@ -6,9 +6,9 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "pool/lock_order.h"
 #include "preload/guard.h"
 #include "preload/ipc_handle.h"
 
@@ -64,7 +64,7 @@ class Imports {
   static void unmap(Entry& entry);
   void count() { count_.store(entries_.size(), std::memory_order_release); }
 
-  mutable std::mutex mutex_;
+  mutable RankedMutex<LockRank::kImports> mutex_;
   std::vector<Entry> entries_;
   std::atomic<std::size_t> count_{0};
 };

@@ -59,7 +59,7 @@ void MemoryPool::device_reset() {
 }
 
 MemoryPool* MemoryPools::adopt(PoolHandle handle, int device, PoolOrigin origin, std::uint64_t limit) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard lock(mutex_);
   const unsigned count = count_.load(std::memory_order_relaxed);
   for (unsigned tag = 1; tag < count; ++tag) {
     MemoryPool* known = of_tag(static_cast<std::uint16_t>(tag));

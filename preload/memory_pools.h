@@ -8,7 +8,8 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <mutex>
+
+#include "pool/lock_order.h"
 
 namespace gpupool {
 
@@ -104,7 +105,7 @@ class MemoryPools {
  private:
   static MemoryPool* foreign() { return reinterpret_cast<MemoryPool*>(std::uintptr_t{1}); }
 
-  std::mutex mutex_;
+  RankedMutex<LockRank::kMemoryPools> mutex_;
   std::atomic<unsigned> count_{1};  // tag 0 is kPlain
   std::array<std::atomic<MemoryPool*>, kMostPools> pools_{};
   std::array<std::atomic<MemoryPool*>, kMostDevices> current_{};

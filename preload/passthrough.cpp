@@ -6,7 +6,7 @@
 namespace gpupool {
 
 void PassThrough::add(std::uint64_t address, const Block& block) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard lock(mutex_);
   try {
     blocks_.insert_or_assign(address, block);
   } catch (const std::bad_alloc&) {
@@ -19,7 +19,7 @@ void PassThrough::add(std::uint64_t address, const Block& block) {
 }
 
 PassThrough::Block PassThrough::remove(std::uint64_t address) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard lock(mutex_);
   const auto found = blocks_.find(address);
   if (found == blocks_.end()) return {};
   const Block block = found->second;

@@ -5,8 +5,9 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <unordered_map>
+
+#include "pool/lock_order.h"
 
 namespace gpupool {
 
@@ -26,7 +27,7 @@ class PassThrough {
   std::uint64_t peak() const { return peak_.load(std::memory_order_relaxed); }
 
  private:
-  std::mutex mutex_;
+  RankedMutex<LockRank::kPassThrough> mutex_;
   std::unordered_map<std::uint64_t, Block> blocks_;
   std::atomic<std::uint64_t> blocks_now_{0};
   std::atomic<std::uint64_t> live_{0};

@@ -86,7 +86,7 @@ enum class Recorder::Mark : std::uint8_t {
 };
 
 TraceWriter* Recorder::start() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard lock(mutex_);
   TraceWriter* writer = writer_.load(std::memory_order_acquire);
   if (writer || !on()) return writer;
   try {
@@ -209,7 +209,7 @@ void Recorder::note_changes(HookRow row, const Home& home, unsigned pool) {
 
 void Recorder::finish() {
   on_.store(false, std::memory_order_relaxed);
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard lock(mutex_);
   TraceWriter* writer = writer_.load(std::memory_order_acquire);
   if (!writer) return;
   writer->finish();

@@ -6,11 +6,11 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <string>
 
 #include "preload/real.h"
 
+#include "pool/lock_order.h"
 #include "pool/tape_types.h"
 #include "pool/trace_format.h"
 #include "preload/registry.h"
@@ -105,7 +105,7 @@ class Recorder {
   std::atomic<bool> on_;
   const Registry& registry_;
   std::atomic<TraceWriter*> writer_{nullptr};  // never deleted: another thread may be pushing
-  std::mutex mutex_;                           // of start() and finish()
+  RankedMutex<LockRank::kRecorder> mutex_;     //  of start() and finish()
   std::array<LastSeen, Registry::kMostHomes> last_seen_{};
 };
 

@@ -56,7 +56,7 @@ Home* Registry::of_primary(CUdevice device) const {
 }
 
 Home* Registry::make(CUcontext context, std::uint64_t bytes) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard lock(mutex_);
   if (Home* home = find(context)) return home;
   const unsigned count = count_.load(std::memory_order_relaxed);
   const ContextGuard current(api_, context);
@@ -121,7 +121,7 @@ void Registry::retire(Home& home) {
 
 void Registry::forget_context(CUcontext context) {
   epoch.fetch_add(1, std::memory_order_acq_rel);
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard lock(mutex_);
   each([context](Home& home) { home.forget_peer(context); });
   std::erase_if(created_, [context](const Created& created) { return created.context == context; });
   std::erase_if(peers_, [context](const Peer& peer) { return peer.owner == context || peer.accessor == context; });
@@ -132,7 +132,7 @@ void Registry::stream_used(Home& home, CUstream stream) {
   CUdevice device = 0;
   if (where.result != CUDA_SUCCESS || where.context == home.context()) return;
   if (device_of(api_, where.context, device) != CUDA_SUCCESS) return;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard lock(mutex_);
   const auto same = [&](const Foreign& known) { return known.home == &home && known.stream == stream; };
   if (std::ranges::any_of(foreign_, same)) return;
   try {
@@ -143,13 +143,13 @@ void Registry::stream_used(Home& home, CUstream stream) {
 }
 
 void Registry::stream_gone(CUstream stream) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard lock(mutex_);
   std::erase_if(foreign_, [stream](const Foreign& known) { return known.stream == stream; });
 }
 
 // A context takes its streams along; what they freed on other contexts' tapes belongs to anyone from then on.
 void Registry::end_streams(CUcontext context, StreamEnd end) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard lock(mutex_);
   for (const Foreign& known : foreign_) {
     if (known.context == context && known.home->serves())
       known.home->tape()->stream_ending(reinterpret_cast<StreamRef>(known.stream), end);
@@ -160,7 +160,7 @@ void Registry::end_streams(CUcontext context, StreamEnd end) {
 void Registry::context_created(CUcontext context) {
   CUdevice device = 0;
   if (device_of(api_, context, device) != CUDA_SUCCESS) return;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard lock(mutex_);
   try {
     created_.push_back({.context = context, .device = device});
   } catch (const std::bad_alloc&) {
@@ -172,14 +172,14 @@ void Registry::context_created(CUcontext context) {
 }
 
 void Registry::context_attached(CUcontext context) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard lock(mutex_);
   for (Created& created : created_) {
     if (created.context == context) ++created.users;
   }
 }
 
 bool Registry::detach_ends(CUcontext context) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard lock(mutex_);
   const auto created = std::ranges::find(created_, context, &Created::context);
   return created != created_.end() && --created->users == 0;
 }
@@ -197,7 +197,7 @@ void Registry::context_ending(CUcontext context) {
 void Registry::forget_primary(CUdevice device, StreamEnd end) {
   CUcontext gone = nullptr;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard lock(mutex_);
     for (const Peer& peer : peers_) {
       if (peer.accessor_device == device && !is_created(peer.accessor)) gone = peer.accessor;
     }
@@ -242,7 +242,7 @@ std::vector<CUdevice> Registry::primary_devices() {
   each([&](Home& home) {
     if (home.owner() == Home::Owner::kPrimary && home.alive()) devices.push_back(home.device());
   });
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard lock(mutex_);
   for (const Peer& peer : peers_) devices.push_back(peer.accessor_device);
   for (const Foreign& known : foreign_) devices.push_back(known.device);
   std::ranges::sort(devices);
@@ -253,7 +253,7 @@ std::vector<CUdevice> Registry::primary_devices() {
 void Registry::peer_enabled(CUcontext owner, CUcontext accessor) {
   CUdevice device = 0;
   if (device_of(api_, accessor, device) != CUDA_SUCCESS) return;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard lock(mutex_);
   try {
     peers_.push_back({owner, accessor, device});
   } catch (const std::bad_alloc&) {
@@ -265,7 +265,7 @@ void Registry::peer_enabled(CUcontext owner, CUcontext accessor) {
 void Registry::peer_disabled(CUcontext owner, CUcontext accessor) {
   CUdevice device = 0;
   if (device_of(api_, accessor, device) != CUDA_SUCCESS) return;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard lock(mutex_);
   std::erase_if(peers_, [&](const Peer& peer) { return peer.owner == owner && peer.accessor == accessor; });
   Home* home = find(owner);
   const auto granted = [&](const Grant& grant) { return grant.owner == home->device() && grant.accessor == device; };
@@ -274,7 +274,7 @@ void Registry::peer_disabled(CUcontext owner, CUcontext accessor) {
 
 void Registry::access_granted(CUdevice owner, CUdevice accessor) {
   if (owner == accessor) return;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard lock(mutex_);
   const Grant grant{owner, accessor};
   try {
     grants_.push_back(grant);

@@ -6,9 +6,9 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
+#include "pool/lock_order.h"
 #include "preload/guard.h"
 #include "preload/home.h"
 
@@ -47,7 +47,8 @@ class Registry {
   unsigned number_of(const Home& home) const;
 
   /// Keeps new homes from being made while held; comes before any tape's lock.
-  std::unique_lock<std::mutex> hold() { return std::unique_lock<std::mutex>(mutex_); }
+  using Mutex = RankedMutex<LockRank::kRegistry>;
+  std::unique_lock<Mutex> hold() { return std::unique_lock<Mutex>(mutex_); }
 
   /// The stream has a line on the tape of `home`. One of another context is remembered, so that its line ends with that
   /// context.
@@ -109,7 +110,7 @@ class Registry {
 
   const DriverApi& api_;
   const Captures& captures_;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::array<Home*, kMostHomes> homes_{};
   std::atomic<unsigned> count_{0};
   std::vector<Created> created_;  // by the program; every other context is a primary one

@@ -52,7 +52,7 @@ TraceWriter::~TraceWriter() { finish(); }
 
 void TraceWriter::finish() {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard lock(mutex_);
     stop_ = true;
   }
   wake_.notify_one();
@@ -64,7 +64,7 @@ void TraceWriter::run() try {
   append_text();
   for (bool stop = false; !stop;) {
     {
-      std::unique_lock<std::mutex> lock(mutex_);
+      std::unique_lock lock(mutex_);
       stop = wake_.wait_for(lock, std::chrono::milliseconds(kWakeMs), [this] { return stop_; });
     }
     while (drain()) write_batch();

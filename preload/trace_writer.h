@@ -5,13 +5,12 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "pool/lock_order.h"
 #include "preload/trace_clock.h"
 #include "preload/trace_file.h"
 #include "preload/trace_ring.h"
@@ -73,8 +72,8 @@ class TraceWriter {
   std::uint64_t lost_ = 0;
   unsigned pools_told_ = 0;
   bool complained_ = false;
-  std::mutex mutex_;
-  std::condition_variable wake_;
+  RankedMutex<LockRank::kTraceWriter> mutex_;
+  RankedCondition wake_;
   bool stop_ = false;  // under mutex_
   std::thread thread_;
 };

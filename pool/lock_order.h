@@ -1,0 +1,104 @@
+// The locks of the core in the one order in which a thread may take them, and the mutexes that check it. With
+// GPUPOOL_CHECK_LEVEL 0 (as released) a RankedMutex is a std::mutex; from 1 on each thread keeps count of what it
+// holds, and a lock out of order ends the process with a line that names both. Header only, for every layer.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+
+namespace gpupool {
+
+/// From outside in: whoever holds one may take those below it, never the same or those above.
+enum class LockRank : std::uint8_t {
+  kRegistry,     // preload/registry.h: homes are made, contexts come and go
+  kTape,         // pool/tape.h; several only under the registry's, which lets one thread at a time have more than one
+  kCaptures,     // device/captures.h
+  kRecorder,     // preload/recorder.h: start and end of a trace
+  kTraceWriter,  // preload/trace_writer.h: the end of its thread
+  kMemoryPools,  // preload/memory_pools.h
+  kPassThrough,  // preload/passthrough.h
+  kExports,      // preload/ipc_export.h
+  kImports,      // preload/ipc_import.h
+  kCurve,        // preload/curve.h
+  kLog,          // preload/log.h: the logging library's own
+};
+constexpr unsigned kLockRanks = static_cast<unsigned>(LockRank::kLog) + 1;
+
+constexpr const char* name_of(LockRank rank) {
+  constexpr const char* kNames[kLockRanks] = {"registry",     "tape",         "captures",     "recorder",
+                                              "trace writer", "memory pools", "pass-through", "exports",
+                                              "imports",      "curve",        "log"};
+  return kNames[static_cast<unsigned>(rank)];
+}
+
+/// What the calling thread holds.
+class LocksHeld {
+ public:
+  /// Before waiting for a lock.
+  static void check(LockRank wanted) {
+    for (unsigned held = static_cast<unsigned>(wanted); held < kLockRanks; ++held) {
+      if (held_[held] == 0) continue;
+      if (LockRank(held) == wanted && wanted == LockRank::kTape && holds(LockRank::kRegistry)) continue;
+      std::fprintf(stderr, "gpupool: lock order: %s is wanted while %s is held\n", name_of(wanted),
+                   name_of(LockRank(held)));
+      std::abort();
+    }
+  }
+  static void add(LockRank rank) { ++held_[static_cast<unsigned>(rank)]; }
+  static void remove(LockRank rank) { --held_[static_cast<unsigned>(rank)]; }
+  static bool holds(LockRank rank) { return held_[static_cast<unsigned>(rank)] != 0; }
+
+ private:
+  static inline __thread std::uint16_t held_[kLockRanks] = {};
+};
+
+template <LockRank rank>
+class CheckedMutex {
+ public:
+  void lock() {
+    LocksHeld::check(rank);
+    mutex_.lock();
+    LocksHeld::add(rank);
+  }
+  /// Waits for nobody, so any order will do.
+  bool try_lock() {
+    if (!mutex_.try_lock()) return false;
+    LocksHeld::add(rank);
+    return true;
+  }
+  void unlock() {
+    LocksHeld::remove(rank);
+    mutex_.unlock();
+  }
+
+ private:
+  std::mutex mutex_;
+};
+
+#if defined(GPUPOOL_CHECK_LEVEL) && GPUPOOL_CHECK_LEVEL >= 1
+template <LockRank rank>
+using RankedMutex = CheckedMutex<rank>;
+using RankedCondition = std::condition_variable_any;
+/// Stands for a lock that a library takes inside.
+template <LockRank rank>
+struct RankedCall {
+  RankedCall() {
+    LocksHeld::check(rank);
+    LocksHeld::add(rank);
+  }
+  ~RankedCall() { LocksHeld::remove(rank); }
+  RankedCall(const RankedCall&) = delete;
+  RankedCall& operator=(const RankedCall&) = delete;
+};
+#else
+template <LockRank rank>
+using RankedMutex = std::mutex;
+using RankedCondition = std::condition_variable;
+template <LockRank rank>
+struct RankedCall {};
+#endif
+
+}  // namespace gpupool
