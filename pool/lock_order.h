@@ -5,7 +5,6 @@
 
 #include <condition_variable>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 
@@ -23,27 +22,27 @@ enum class LockRank : std::uint8_t {
   kExports,      // preload/ipc_export.h
   kImports,      // preload/ipc_import.h
   kCurve,        // preload/curve.h
-  kLog,          // preload/log.h: the logging library's own
 };
-constexpr unsigned kLockRanks = static_cast<unsigned>(LockRank::kLog) + 1;
+constexpr unsigned kLockRanks = static_cast<unsigned>(LockRank::kCurve) + 1;
 
 constexpr const char* name_of(LockRank rank) {
-  constexpr const char* kNames[kLockRanks] = {"registry",     "tape",         "captures",     "recorder",
-                                              "trace writer", "memory pools", "pass-through", "exports",
-                                              "imports",      "curve",        "log"};
+  constexpr const char* kNames[kLockRanks] = {"registry",     "tape",         "captures", "recorder", "trace writer",
+                                              "memory pools", "pass-through", "exports",  "imports",  "curve"};
   return kNames[static_cast<unsigned>(rank)];
 }
 
 /// What the calling thread holds.
 class LocksHeld {
  public:
+  /// Says what is wrong before the process ends; set once by whoever can write.
+  static inline void (*report)(const char* wanted, const char* held) = nullptr;
+
   /// Before waiting for a lock.
   static void check(LockRank wanted) {
     for (unsigned held = static_cast<unsigned>(wanted); held < kLockRanks; ++held) {
       if (held_[held] == 0) continue;
       if (LockRank(held) == wanted && wanted == LockRank::kTape && holds(LockRank::kRegistry)) continue;
-      std::fprintf(stderr, "gpupool: lock order: %s is wanted while %s is held\n", name_of(wanted),
-                   name_of(LockRank(held)));
+      if (report) report(name_of(wanted), name_of(LockRank(held)));
       std::abort();
     }
   }
@@ -82,23 +81,10 @@ class CheckedMutex {
 template <LockRank rank>
 using RankedMutex = CheckedMutex<rank>;
 using RankedCondition = std::condition_variable_any;
-/// Stands for a lock that a library takes inside.
-template <LockRank rank>
-struct RankedCall {
-  RankedCall() {
-    LocksHeld::check(rank);
-    LocksHeld::add(rank);
-  }
-  ~RankedCall() { LocksHeld::remove(rank); }
-  RankedCall(const RankedCall&) = delete;
-  RankedCall& operator=(const RankedCall&) = delete;
-};
 #else
 template <LockRank rank>
 using RankedMutex = std::mutex;
 using RankedCondition = std::condition_variable;
-template <LockRank rank>
-struct RankedCall {};
 #endif
 
 }  // namespace gpupool

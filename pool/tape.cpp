@@ -139,7 +139,7 @@ std::uint64_t Tape::serve(const Found& found, const Request& request) {
                               [&](const Fragment& fragment) { return own = fragment.line == request.line; });
   if (own && request.line != kContextLine) stats_.same_stream_reuses.add(1);
   Block block;
-  block.slack = static_cast<std::uint16_t>(bytes_of(part.size()) - request.bytes);
+  block.slack = static_cast<std::uint16_t>(bytes_of(part.size()) - options_.red_zone - request.bytes);
   block.tag = request.tag;
   block.stream_ordered = request.line != kContextLine;
   parts_->space.take(found.hole, part, block);
@@ -253,7 +253,7 @@ Grant Tape::allocate(const Request& request) {
     stats_.oom_capacity.add(1);
     return {Verdict::kCapacity, 0, 0};
   }
-  Granules size = granules_for(request.bytes);
+  Granules size = granules_for(request.bytes + options_.red_zone);
   parts_->timelines.forget_pending();
   Found found;
   if (from_best_fit(size, request, found) ||
@@ -296,7 +296,7 @@ Grant Tape::allocate_overflow(Request request) {
   if (!parts_ || request.bytes == 0 || request.bytes > options_.overflow) return {Verdict::kCapacity, 0, 0};
   request.location = Location::kHost;
   std::uint64_t begin = now_ns();
-  Granules size = granules_for(request.bytes);
+  Granules size = granules_for(request.bytes + options_.red_zone);
   Found found;
   const bool served =
       from_hole(size, request, Effort::kAsk, found) || by_growth(size, request, options_.host_wait_ms, found);
@@ -316,7 +316,7 @@ Freed Tape::free(std::uint64_t address, Line line, WorkOnIt work) {
   if (owned.range.empty()) return freed;
   freed.result = FreeResult::kFreed;
   freed.bytes = bytes_of(owned.range.size());
-  freed.requested = freed.bytes - owned.block.slack;
+  freed.requested = freed.bytes - options_.red_zone - owned.block.slack;
   freed.tag = owned.block.tag;
   freed.stream_ordered = owned.block.stream_ordered;
   parts_->timelines.forget_pending();
@@ -353,7 +353,7 @@ bool Tape::find(std::uint64_t address, BlockInfo& info) const {
   }
   info.address = addresses_.address_of(begin);
   info.bytes = bytes_of(owned.range.size());
-  info.requested = info.bytes - owned.block.slack;
+  info.requested = info.bytes - options_.red_zone - owned.block.slack;
   info.buffer_id = owned.block.buffer_id;
   info.tag = owned.block.tag;
   info.stream_ordered = owned.block.stream_ordered;

@@ -38,6 +38,7 @@ TapeOptions tape_options_for(const ResolvedPool& pool) {
   options.reuse = policy_of(chosen.reuse);
   options.reclaim = chosen.reclaim;
   options.overflow = pool.overflow;
+  options.red_zone = chosen.guard ? kRedZoneBytes : 0;
   return options;
 }
 

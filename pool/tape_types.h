@@ -14,6 +14,9 @@ enum class ReusePolicy : std::uint8_t {
   kQuiescent,  // only memory whose record is known complete
 };
 
+/// What pool.guard puts behind a request, at least.
+constexpr std::uint64_t kRedZoneBytes = 512;
+
 /// Sizes in bytes, already resolved against the card.
 struct TapeOptions {
   std::uint64_t address_space = std::uint64_t{1} << 40;  // reserved addresses; costs nothing
@@ -28,6 +31,7 @@ struct TapeOptions {
   ReusePolicy reuse = ReusePolicy::kFence;
   std::uint64_t reclaim = 0;     // bytes of plain frees to gather before a fence, as long as the tape can grow
   std::uint64_t overflow = 0;    // host memory to hold where the card is full, at most; 0 = none (pool.overflow)
+  std::uint64_t red_zone = 0;    // bytes behind what was asked for that each block has too (pool.guard)
   unsigned host_wait_ms = 1000;  // longest wait on the host, in one request, for holes' own records
 };
 

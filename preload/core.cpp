@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstdio>
 
 #include "config/processes.h"
+#include "pool/lock_order.h"
 #include "preload/boundary.h"
 #include "preload/front/abi.h"
 #include "preload/log.h"
@@ -78,8 +80,13 @@ void fill_with_driver(void** hooks) {
 #undef HOOK
 }
 
+void say_lock_order(const char* wanted, const char* held) {
+  std::fprintf(stderr, "gpupool: lock order: %s is wanted while %s is held\n", wanted, held);
+}
+
 int start(const gpupool_front& front, void** hooks) {
   if (front.abi != GPUPOOL_FRONT_ABI || front.hook_count != kHookRows) return 1;
+  LocksHeld::report = say_lock_order;
   auto fresh = std::make_unique<Setup>();
   Loaded loaded = load(environ);
   log::configure(loaded.options.log.level, expand_path(loaded.options.log.path, getpid()));

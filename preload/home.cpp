@@ -22,6 +22,7 @@
 #include "preload/log.h"
 #include "preload/process.h"
 #include "preload/quiet_thread.h"
+#include "preload/red_zones.h"
 #include "preload/thread_streams.h"
 
 namespace gpupool {
@@ -108,6 +109,7 @@ void Home::start_pool(const Captures& captures, std::uint64_t first_bytes) {
               std::to_string(tape_->start_error()) + "); the driver serves");
     return;
   }
+  if (resolved_.options.guard) red_zones_ = std::make_unique<RedZones>(api_, captures, *this);
   serves_.store(true, std::memory_order_release);
   const Bytes before = tape_->stats().reserved.current();
   const Bytes first = std::max(kFirstPrefill, std::min(first_bytes, resolved_.size));
@@ -146,6 +148,8 @@ void Home::stop_prefill() {
 bool Home::shareable() const { return !movable() || vmm_->shareable(); }
 
 DriverAnswer Home::share(const Handle& handle, int& descriptor) const { return vmm_->share(handle, descriptor); }
+
+bool Home::is_alone() const { return fence_->contexts().size() == 1; }
 
 bool Home::frees_wait() const { return tape_->options().reuse == ReusePolicy::kSync || !api_.has_context_events(); }
 
@@ -202,6 +206,7 @@ void Home::retire() {
   serves_.store(false, std::memory_order_release);
   stop_prefill();
   if (!tape_) return;
+  if (red_zones_) red_zones_->look();
   tape_->retire();
 }
 

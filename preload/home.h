@@ -21,6 +21,7 @@ namespace gpupool {
 
 class Captures;
 class CudaFence;
+class RedZones;
 class ThreadStreams;
 class VmmBacking;
 
@@ -71,6 +72,11 @@ class Home {
   /// frees of its blocks are answered and forgotten.
   bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
   void stop() { stopped_.store(true, std::memory_order_relaxed); }
+
+  /// Null without pool.guard.
+  RedZones* red_zones() const { return red_zones_.get(); }
+  /// Whether no other context can reach the memory. Under the tape's lock.
+  bool is_alone() const;
 
   /// Lets a context of another device (or another context of this one) use the memory: access, records and waits.
   CUresult add_peer(CUcontext peer_context, CUdevice peer);
@@ -123,6 +129,7 @@ class Home {
   std::unique_ptr<CudaFence> fence_;
   std::unique_ptr<ThreadStreams> streams_;
   std::unique_ptr<Tape> tape_;
+  std::unique_ptr<RedZones> red_zones_;
   std::atomic<bool> alive_{true};
   std::atomic<bool> serves_{false};
   std::atomic<CUresult> lost_{CUDA_SUCCESS};

@@ -41,15 +41,15 @@ CUresult counted(MemoryPool& pool, std::uint64_t bytes, Serve serve) {
 }
 
 template <class Ask>
-CUresult from_pool(const Guard& guard, Home& home, Line line, MemoryPool& pool, HookRow row, std::uint64_t bytes,
-                   CUdeviceptr* out, Ask ask) {
+CUresult from_pool(const Guard& guard, Home& home, Line line, CUstream stream, MemoryPool& pool, HookRow row,
+                   std::uint64_t bytes, CUdeviceptr* out, Ask ask) {
   const Request request{
       .bytes = bytes, .line = line, .tag = pool.tag(), .may_wait = pool.may_wait(), .own_free = home.own_free()};
   // Slabs of cuMemAlloc cannot be opened to another device as a memory pool can.
   const bool drivers = pool.opened() && !home.movable();
   return counted(pool, bytes, [&] {
     return drivers ? pass_through(guard, row, bytes, out, ask, {line, pool.tag()})
-                   : serve(guard, home, request, row, out, ask);
+                   : serve(guard, home, request, row, out, ask, stream);
   });
 }
 
@@ -63,7 +63,7 @@ CUresult alloc(HookRow row, Flavour flavour, CUdeviceptr* out, std::size_t bytes
   MemoryPool* pool = spot.home ? current_pool(guard, spot.home->device()) : nullptr;
   if (!pool) return pass_through(guard, row, bytes, out, ask, {name_for_trace(stream)});
   if (const CUresult fault = fault_on(stream)) return driver_said(*spot.home, fault);
-  return from_pool(guard, *spot.home, spot.line, *pool, row, bytes, out, ask);
+  return from_pool(guard, *spot.home, spot.line, stream, *pool, row, bytes, out, ask);
 }
 
 template <class Ask>
@@ -78,7 +78,7 @@ CUresult alloc_from(HookRow row, Flavour flavour, CUdeviceptr* out, std::size_t 
   if (!spot.home) return pass_through(guard, row, bytes, out, ask, {name_for_trace(stream)});
   if (const CUresult fault = fault_on(stream)) return driver_said(*spot.home, fault);
   if (spot.home->device() == pool->device())
-    return from_pool(guard, *spot.home, spot.line, *pool, row, bytes, out, ask);
+    return from_pool(guard, *spot.home, spot.line, stream, *pool, row, bytes, out, ask);
   // A pool's memory lies on the pool's device, whatever device the stream belongs to.
   Home* home = process().registry.of_primary(pool->device());
   if (!home) {
@@ -86,7 +86,7 @@ CUresult alloc_from(HookRow row, Flavour flavour, CUdeviceptr* out, std::size_t 
       return pass_through(guard, row, bytes, out, ask, {name_for_trace(stream), pool->tag()});
     });
   }
-  return from_pool(guard, *home, line_on(guard, *home, stream), *pool, row, bytes, out, ask);
+  return from_pool(guard, *home, line_on(guard, *home, stream), stream, *pool, row, bytes, out, ask);
 }
 
 template <class Ask>
@@ -98,7 +98,7 @@ CUresult free(HookRow row, Flavour flavour, CUdeviceptr address, CUstream given,
   const CUstream stream = named(given, flavour);
   if (captures_stream(stream)) return ask();  // not memory of the graph: the driver refuses
   const CUresult fault = fault_on(stream);
-  const CUresult result = give_back(guard, *home, row, address, line_on(guard, *home, stream));
+  const CUresult result = give_back(guard, *home, row, address, line_on(guard, *home, stream), stream);
   return fault ? driver_said(*home, fault) : result;
 }
 

@@ -15,7 +15,6 @@
 #include <memory>
 #include <mutex>
 
-#include "pool/lock_order.h"
 #include "preload/quiet_signals.h"
 
 namespace gpupool::log {
@@ -116,7 +115,6 @@ bool enabled(LogLevel level) { return level >= settings().level && settings().le
 void write(LogLevel level, const std::string& message) {
   if (!enabled(level)) return;
   const QuietSignals quiet;
-  [[maybe_unused]] const RankedCall<LockRank::kLog> order;
   try {
     logger()->log(level_of(level), "{}", message);
   } catch (...) {

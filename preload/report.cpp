@@ -11,6 +11,7 @@
 #include "config/text.h"
 #include "preload/process.h"
 #include "preload/quiet_signals.h"
+#include "preload/red_zones.h"
 #include "preload/watch.h"
 
 namespace gpupool {
@@ -177,7 +178,10 @@ void finish_process() {
     const Guard guard;
     if (depth == Depth::kFull) {
       ending.exports.stop();
-      ending.registry.each([](Home& home) { home.stop_prefill(); });
+      ending.registry.each([](Home& home) {
+        home.stop_prefill();
+        if (RedZones* zones = home.red_zones()) zones->finish();
+      });
     }
     ending.trace.finish();
     if (!used_device_memory(ending)) return;

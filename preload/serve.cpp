@@ -147,8 +147,10 @@ void report_out_of_memory(const Guard&, const Home& home, const Request& request
   }
 }
 
-CUresult give_back(const Guard&, Home& home, HookRow row, CUdeviceptr address, Line line) {
+CUresult give_back(const Guard&, Home& home, HookRow row, CUdeviceptr address, Line line, CUstream stream) {
   if (home.stopped()) return CUDA_SUCCESS;
+  if (RedZones* zones = home.red_zones()) [[unlikely]]
+    zones->taking_back(row, address, stream);
   CUresult waited = CUDA_SUCCESS;
   WorkOnIt work = WorkOnIt::kInFlight;
   if (line == kContextLine && home.frees_wait() && !process().captures.any_open()) {

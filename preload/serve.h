@@ -8,6 +8,7 @@
 #include "preload/guard.h"
 #include "preload/home.h"
 #include "preload/process.h"
+#include "preload/red_zones.h"
 
 namespace gpupool {
 
@@ -68,9 +69,11 @@ void report_out_of_memory(const Guard& guard, const Home& home, const Request& r
 /// The driver's own error, from inside the tape; remembers when the context is lost.
 CUresult driver_said(Home& home, int code);
 
-/// Serves from the tape; where the tape has nothing, the driver itself is tried before the answer is "out of memory".
+/// `stream` is null for a plain request. Serves from the tape; where the tape has nothing, the driver itself is tried
+/// before the answer is "out of memory".
 template <class Ask>
-CUresult serve(const Guard& guard, Home& home, const Request& request, HookRow row, CUdeviceptr* out, Ask ask) {
+CUresult serve(const Guard& guard, Home& home, const Request& request, HookRow row, CUdeviceptr* out, Ask ask,
+               CUstream stream = nullptr) {
   if (home.lost() != CUDA_SUCCESS) return ask();
   const std::uint64_t direct_above = home.resolved().options.direct_above;
   const Passing passing{request.line == kContextLine ? kTraceNoStream : request.line, request.tag};
@@ -87,6 +90,8 @@ CUresult serve(const Guard& guard, Home& home, const Request& request, HookRow r
       home.sizes().add(request.bytes);
       process().trace.served(row, home, request, grant.address);
       *out = grant.address;
+      if (RedZones* zones = home.red_zones()) [[unlikely]]
+        zones->given(row, grant.address, request.bytes, stream);
       return CUDA_SUCCESS;
     case Verdict::kDriverError:
       // A passing trouble of a fence is no reason to refuse: the driver may still serve.
@@ -109,7 +114,8 @@ CUresult serve(const Guard& guard, Home& home, const Request& request, HookRow r
 }
 
 /// Gives a block of the tape back.
-CUresult give_back(const Guard& guard, Home& home, HookRow row, CUdeviceptr address, Line line);
+CUresult give_back(const Guard& guard, Home& home, HookRow row, CUdeviceptr address, Line line,
+                   CUstream stream = nullptr);
 
 /// Frees what is not on a tape.
 template <class Ask>

@@ -23,6 +23,14 @@ TEST_CASE("a driver call that fails once costs the program no right byte") {
   }
 }
 
+TEST_CASE("the same with red zones") {
+  for (const char* call : {"cuCtxRecordEvent", "cuCtxWaitEvent", "cuMemHostRegister_v2", "cuMemcpyHtoDAsync_v2",
+                           "cuMemcpyDtoHAsync_v2", "cuMemsetD8Async", "cuStreamCreate", "cuEventRecord"}) {
+    for (const char* which : {":*=999", ":7=801"})
+      expect_right_bytes({{"GPUPOOL_POOL_GUARD", "on"}, {"GPUPOOL_SIM_FAULT", std::string(call) + which}});
+  }
+}
+
 TEST_CASE("the same on slabs of cuMemAlloc, and on a driver without context events") {
   for (const char* call : {"cuMemAlloc_v2", "cuMemFree_v2", "cuMemGetInfo_v2", "cuEventRecord", "cuEventCreate"}) {
     expect_right_bytes({{"GPUPOOL_POOL_BACKING", "arena"}, {"GPUPOOL_SIM_FAULT", std::string(call) + ":2-9=2"}});
