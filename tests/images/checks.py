@@ -2,6 +2,9 @@
 
 The programs of this folder are compiled for the root's C library, and lie in roots.PLACE.
 """
+import json
+import pathlib
+
 from roots import INSTALLED, PLACE
 
 FRONT = f"{INSTALLED}/lib/libgpupool.so"
@@ -10,6 +13,8 @@ SIMULATED, SMALL = f"{PLACE}/simulated", f"{PLACE}/small"  # folders of a libcud
 RIGHT = (0, "program: right\n")
 ALONE = f"{PLACE}/alone/libgpupool.so"  # a front without a core beside it
 BROKEN = f"{PLACE}/broken/libgpupool.so"  # one beside a core that cannot be loaded
+TRACE = pathlib.Path(__file__).resolve().parents[1] / "data" / "traces" / "gpt_varlen.csv.gz"
+REPLAYED = {"requests": 8669, "peak_live_bytes": 9646470144, "oom": 0}
 
 COMMANDS = (("/bin/true",), ("/bin/bash", "-c", "echo $((6 * 7)); ls /nowhere; exit 3"), ("/bin/sh", "-c", "env | wc -l >/dev/null; kill -9 $$"),
             ("/usr/bin/python3", "-c", "import sys, threading; t = threading.Thread(target=print, args=('thread',)); t.start(); t.join(); sys.exit(4)"),
@@ -65,6 +70,18 @@ def check_command(root):
         yield f"run: {ran}"
 
 
+def check_replay(root):
+    """The command starts, and plays a recorded trace: what it was asked for is a fact of the trace."""
+    status, output, errors = root.run(f"{INSTALLED}/bin/gpupool", "--version")
+    if status != 0 or not output.startswith("gpupool "):
+        yield f"--version: {status} {output} {errors}"
+    root.put(TRACE, f"{PLACE}/{TRACE.name}")
+    status, output, errors = root.run(f"{INSTALLED}/bin/gpupool", "replay", "--json", f"{PLACE}/{TRACE.name}")
+    replayed = json.loads(output) if status == 0 else {}
+    if REPLAYED.items() - replayed.items():
+        yield f"replay: {status} {output} {errors}"
+
+
 def fallback(root, front, driver):
     """The front says once why, in CUDA programs only, and the program is right on the plain driver."""
     ran = root.run(PROGRAM, LD_LIBRARY_PATH=driver, LD_PRELOAD=front)
@@ -90,5 +107,6 @@ def check_no_core_for_musl(root):
 
 
 ON_GLIBC = (check_quiet, check_setuid, check_pool, check_command, check_fallback)
-HERE = (check_quiet, check_pool, check_command, check_fallback)  # without the one that may need other rights
+HERE = (check_quiet, check_pool, check_command, check_replay, check_fallback)  # without the one that may need other rights
+ON_ARM = (check_pool, check_replay)
 ON_MUSL = (check_quiet, check_setuid, check_no_core_for_musl)

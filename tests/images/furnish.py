@@ -12,6 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 IMAGES = ROOT / "tests" / "images"
 ZIG = ROOT / ".deps" / "zig" / "ziglang" / "zig"
 COMPILERS = {"glibc": [ZIG, "cc", "-target", "x86_64-linux-gnu.2.17", "-ldl"], "musl": [ZIG, "cc", "-target", "x86_64-linux-musl", "-dynamic"],
+             "aarch64": [ZIG, "cc", "-target", "aarch64-linux-gnu.2.17", "-ldl"],
              "the current": ["cc", "-Wl,--no-as-needed", "-ldl"]}
 PROGRAMS = ("program", "shell", "id")
 
@@ -52,9 +53,10 @@ def built(build, work):
     return work / "tree"
 
 
-def unpacked(dist, work):
-    """The tree of the tarball for this processor."""
-    archives = sorted(dist.glob("gpupool-*-linux-x86_64.tar.gz"))
+def unpacked(dist, work, arch="x86_64"):
+    """The tree of the tarball for this processor, in a new folder."""
+    work.mkdir(exist_ok=True)
+    archives = sorted(dist.glob(f"gpupool-*-linux-{arch}.tar.gz"))
     if len(archives) != 1:
         sys.exit(f"{len(archives)} tarballs in {dist}; run scripts/package")
     with tarfile.open(archives[0]) as tar:

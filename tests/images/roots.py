@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import tempfile
 
+ARM = pathlib.Path("/usr/aarch64-linux-gnu")  # the C library of 64-bit ARM, as the cross compiler's package has it
 RELEASES = {"bullseye": "2.31", "bookworm": "2.36", "trixie": "2.41"}
 PLACE = "/opt/checks"  # where programs and drivers lie in a root
 INSTALLED = "/opt/gpupool"
@@ -76,6 +77,14 @@ class Here(Root):
 
     def has(self, inside):
         return os.path.lexists(self.here(inside))
+
+
+class Emulated(Here):
+    """The same for 64-bit ARM: each program under qemu, which does not follow it into another by exec."""
+
+    def run(self, *words, user=None, **variables):
+        settings = [word for name, value in variables.items() for word in ("-E", f"{name}={value}")]
+        return super().run("/usr/bin/qemu-aarch64", "-L", str(ARM), *settings, *words)
 
 
 def release(folder, name):
