@@ -89,6 +89,9 @@ class Home {
   /// The record of the calling thread's last plain free on this tape, 0 for none (Request::own_free).
   std::uint64_t own_free() const { return last_free_.home == this ? last_free_.record : 0; }
   void freed_by_this_thread(std::uint64_t record) { last_free_ = {this, record}; }
+  /// Plain frees that did not wait for the card, as the driver's own would have.
+  void free_did_not_wait() { unwaited_frees_.fetch_add(1, std::memory_order_relaxed); }
+  std::uint64_t unwaited_frees() const { return unwaited_frees_.load(std::memory_order_relaxed); }
 
   /// True once, the first time that it is asked.
   bool first_overflow() { return !overflowed_.exchange(true, std::memory_order_relaxed); }
@@ -130,6 +133,7 @@ class Home {
   std::unique_ptr<ThreadStreams> streams_;
   std::unique_ptr<Tape> tape_;
   std::unique_ptr<RedZones> red_zones_;
+  std::atomic<std::uint64_t> unwaited_frees_{0};
   std::atomic<bool> alive_{true};
   std::atomic<bool> serves_{false};
   std::atomic<CUresult> lost_{CUDA_SUCCESS};

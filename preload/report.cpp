@@ -52,7 +52,16 @@ class Rows {
   ReportSection& section_;
 };
 
-ReportSection pool_section(const Home& home, Depth depth) {
+// In all, given back or not.
+std::uint64_t pinned_bytes(Process& process) {
+  std::uint64_t sum = 0;
+  for (unsigned row = 0; row < kHookRows; ++row) {
+    if (takes_host_memory(HookRow(row))) sum += process.calls.of(HookRow(row)).bytes.load();
+  }
+  return sum;
+}
+
+ReportSection pool_section(const Home& home, Depth depth, std::uint64_t pinned) {
   const Stats& stats = home.tape()->stats();
   ReportSection section{.list = "pools", .title = "device " + std::to_string(home.device()) + " (" + home.card() + ")"};
   Rows rows(section);
@@ -83,6 +92,8 @@ ReportSection pool_section(const Home& home, Depth depth) {
   const Advice advice = advise(stats.needed.peak(), stats.live.peak(), home.resolved().max);
   rows.number("advice_size", ReportUnit::kBytes, advice.size, "pool.size for the next run");
   rows.text("advice", "pool.size=" + readable(advice.size) + ": " + advice.reason, "why", Audience::kEveryone);
+  const std::string hint = hint_at_sync(home.unwaited_frees(), pinned);
+  if (!hint.empty()) rows.text("hint", hint, "what may differ from the plain driver", Audience::kEveryone);
   for (unsigned bucket = 0; bucket < SizeHistogram::kBuckets; ++bucket)
     section.size_counts.push_back(home.sizes().count(bucket));
   return section;
@@ -157,8 +168,9 @@ Report collect(Process& process, Depth depth) {
   }
   rows.share("coverage", pooled + passed ? double(pooled) / double(pooled + passed) : 0.0,
              "share of bytes that were pooled");
+  const std::uint64_t pinned = pinned_bytes(process);
   process.registry.each([&](const Home& home) {
-    if (home.tape()) report.sections.push_back(pool_section(home, depth));
+    if (home.tape()) report.sections.push_back(pool_section(home, depth, pinned));
   });
   for (unsigned row = 0; row < kHookRows; ++row) {
     const CallCount& count = process.calls.of(HookRow(row));

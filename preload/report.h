@@ -61,6 +61,9 @@ struct Advice {
 };
 Advice advise(std::uint64_t needed_peak, std::uint64_t live_peak, std::uint64_t most);
 
+/// A hint where cudaFree did not wait and the program has host memory that the card can write; "" where there is none.
+std::string hint_at_sync(std::uint64_t plain_frees, std::uint64_t pinned_bytes);
+
 std::string report_text(const Report& report);
 std::string report_json(const Report& report);
 

@@ -52,6 +52,12 @@ TEST_CASE("the advice is the need and 10 to 30 percent, in whole steps, within t
   CHECK(advise(10 * kGiB, 10 * kGiB, 10 * kGiB).size == 10 * kGiB);
 }
 
+TEST_CASE("pool.reuse=sync is hinted at where a cudaFree did not wait and the card could write host memory") {
+  CHECK(hint_at_sync(0, 4096).empty());
+  CHECK(hint_at_sync(7, 0).empty());
+  CHECK(hint_at_sync(7, 4096).find("7 cudaFree") == 0);
+}
+
 TEST_CASE("the table and the file render the same rows") {
   Report report;
   ReportSection pool{.list = "pools", .title = "device 0"};
