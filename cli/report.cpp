@@ -4,6 +4,7 @@
 #include "cli/console.h"
 #include "cli/report/file.h"
 #include "cli/report/from_trace.h"
+#include "cli/report/leftover.h"
 #include "cli/report/render.h"
 #include "cli/trace/read.h"
 #include "cli/trace/torch_snapshot.h"
@@ -30,6 +31,9 @@ Exit report_verb(const Arguments& arguments) {
     write_new_file(arguments.value("--torch-snapshot"), torch_snapshot(read_traces(arguments.operands.front())));
     return Exit::ok;
   }
+  if (arguments.operands.empty() && !arguments.has("--leftover")) throw Problem(Exit::usage, "FILE... is missing");
+  if (arguments.has("--write") && !arguments.has("--leftover"))
+    throw Problem(Exit::usage, "--write is for what --leftover finds");
   std::vector<ProcessReport> reports;
   std::vector<Timeline> timelines;
   for (const std::string& file : arguments.operands) {
@@ -40,19 +44,27 @@ Exit report_verb(const Arguments& arguments) {
     reports.push_back(read_report(file));
     timelines.push_back(timeline_of(reports.back()));
   }
+  Leftovers leftovers;
+  if (arguments.has("--leftover")) leftovers.find(reports);
+  while (timelines.size() < reports.size()) timelines.push_back(timeline_of(reports[timelines.size()]));
+  if (arguments.has("--write")) leftovers.write(arguments.value("--write"));
+  if (reports.empty()) {
+    note("no process has left a page behind");
+    return Exit::ok;
+  }
   if (arguments.has("--html")) {
     write_new_file(arguments.value("--html"), report_page(reports, timelines));
     if (!has_chart_library()) {
       note("the page has no curve: this gpupool was built without Dygraphs, the library that draws it");
     }
-    if (!arguments.has("--json")) return Exit::ok;
   }
   const std::vector<RankRow> rows = rank_rows(reports);
   if (arguments.has("--json")) {
     print(ranks_json(rows).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
-  } else {
+  } else if (!arguments.has("--html")) {
     print(reports.size() == 1 ? process_text(reports.front()) : ranks_text(rows));
   }
+  leftovers.remove();
   return Exit::ok;
 }
 

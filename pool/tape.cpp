@@ -52,8 +52,12 @@ struct Tape::Found {
   Range part;
 };
 
-Tape::Tape(const TapeOptions& options, Backing& backing, Fence& fence)
-    : options_(options), backing_(backing), fence_(fence) {
+Tape::Tape(const TapeOptions& options, Backing& backing, Fence& fence, Stats* stats)
+    : options_(options),
+      backing_(backing),
+      fence_(fence),
+      own_stats_(stats ? nullptr : std::make_unique<Stats>()),
+      stats_(stats ? *stats : *own_stats_) {
   std::uint64_t unit = backing.granularity();
   options_.address_space = std::min(options.address_space, kMaxTapeBytes) / unit * unit;
   if (!backing.has_host_memory()) options_.overflow = 0;

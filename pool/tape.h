@@ -22,8 +22,9 @@ namespace gpupool {
 
 class Tape {
  public:
-  /// `backing` and `fence` must outlive the tape. Reserves addresses; maps nothing yet.
-  Tape(const TapeOptions& options, Backing& backing, Fence& fence);
+  /// `backing` and `fence` must outlive the tape, and so must `stats`, where the tape counts if that is not null.
+  /// Reserves addresses; maps nothing yet.
+  Tape(const TapeOptions& options, Backing& backing, Fence& fence, Stats* stats = nullptr);
   ~Tape();
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
@@ -113,7 +114,8 @@ class Tape {
   TapeOptions options_;
   Backing& backing_;
   Fence& fence_;
-  Stats stats_;
+  std::unique_ptr<Stats> own_stats_;  // null when the owner gave a place for them
+  Stats& stats_;
   AddressTable addresses_;
   std::uint64_t range_ = 0;  // first address of the reservation, 0 where each piece brings its own
   int start_error_ = 0;

@@ -85,7 +85,7 @@ void say_lock_order(const char* wanted, const char* held) {
 }
 
 int start(const gpupool_front& front, void** hooks) {
-  if (front.abi != GPUPOOL_FRONT_ABI || front.hook_count != kHookRows) return 1;
+  if (front.abi != GPUPOOL_FRONT_ABI || front.hook_count != kHookRows) return GPUPOOL_CORE_OF_ANOTHER_BUILD;
   LocksHeld::report = say_lock_order;
   auto fresh = std::make_unique<Setup>();
   Loaded loaded = load(environ);
@@ -98,6 +98,7 @@ int start(const gpupool_front& front, void** hooks) {
   find_real_functions(front);
   if (fresh->options.pool.strategy == Strategy::off || !gets_pool(fresh->options.processes, fresh->executable)) {
     fill_with_driver(hooks);
+    log::identify("no pool for " + fresh->executable + ", by pool.strategy or processes");
     return 0;
   }
   if (const char* missing = fresh->api.load(front.real_dlsym, front.driver)) {

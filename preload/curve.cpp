@@ -15,19 +15,16 @@ void Curve::add(CurvePoint point) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return;  // another thread is taking this very point
   const std::uint64_t now = coarse_ms();
-  if (count_ == kMostPoints) {
-    for (unsigned i = 0; i < kMostPoints / 2; ++i) points_[i] = points_[2 * i];
-    count_ = kMostPoints / 2;
+  std::uint64_t count = shown_.count.load(std::memory_order_relaxed);
+  if (count == kMostPoints) {
+    for (unsigned i = 0; i < kMostPoints / 2; ++i) shown_.points[i] = shown_.points[2 * i];
+    count = kMostPoints / 2;
     interval_ms_ *= 2;
   }
   point.ms = now - start_ms_;
-  points_[count_++] = point;
+  shown_.points[count] = point;
+  shown_.count.store(count + 1, std::memory_order_release);
   next_ms_.store(now + interval_ms_, std::memory_order_relaxed);
-}
-
-std::vector<CurvePoint> Curve::points() const {
-  const std::lock_guard lock(mutex_);
-  return {points_.begin(), points_.begin() + count_};
 }
 
 }  // namespace gpupool

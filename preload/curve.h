@@ -4,31 +4,20 @@
 // whole run.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
-#include <vector>
 
+#include "live/page.h"
 #include "pool/lock_order.h"
 
 namespace gpupool {
 
-struct CurvePoint {
-  std::uint64_t ms = 0;  // since the process's first CUDA call
-  std::uint64_t reserved = 0;
-  std::uint64_t live = 0;  // the driver's share included
-  std::uint64_t growth_steps = 0;
-  std::uint64_t migrations = 0;
-  std::uint64_t fences = 0;
-  std::uint64_t oom = 0;
-};
-
 class Curve {
  public:
   static constexpr unsigned kStride = 64;
-  static constexpr unsigned kMostPoints = 2048;
+  static constexpr unsigned kMostPoints = PageCurve::kMostPoints;
 
-  explicit Curve(std::uint64_t interval_ms) : interval_ms_(interval_ms) {}
+  Curve(PageCurve& shown, std::uint64_t interval_ms) : shown_(shown), interval_ms_(interval_ms) {}
 
   /// Whether a request should take a point now; cheap enough for every request.
   bool due() {
@@ -37,18 +26,15 @@ class Curve {
   }
   /// The time of the point is now, whatever it says.
   void add(CurvePoint point);
-  /// What is kept, oldest first.
-  std::vector<CurvePoint> points() const;
 
  private:
   static std::uint64_t coarse_ms();
 
-  mutable RankedMutex<LockRank::kCurve> mutex_;
+  PageCurve& shown_;  // where the points lie
+  RankedMutex<LockRank::kCurve> mutex_;
   std::uint64_t interval_ms_;
   const std::uint64_t start_ms_ = coarse_ms();
   std::atomic<std::uint64_t> next_ms_{0};
-  unsigned count_ = 0;
-  std::array<CurvePoint, kMostPoints> points_{};
 };
 
 }  // namespace gpupool

@@ -4,7 +4,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <new>
 #include <system_error>
 
@@ -30,19 +29,6 @@ namespace {
 
 constexpr Bytes kFirstPrefill = 256_MiB;  // before the first request returns
 constexpr Bytes kPrefillStep = 256_MiB;   // at a time, under the tape's lock
-
-std::string uuid_text(const DriverApi& api, CUdevice device) {
-  CUuuid uuid{};
-  if (!api.cuDeviceGetUuid_v2 || api.cuDeviceGetUuid_v2(&uuid, device) != CUDA_SUCCESS) return "";
-  std::string text = "GPU-";
-  for (unsigned i = 0; i < sizeof uuid.bytes; ++i) {
-    char pair[3];
-    std::snprintf(pair, sizeof pair, "%02x", static_cast<unsigned char>(uuid.bytes[i]));
-    text += pair;
-    if (i == 3 || i == 5 || i == 7 || i == 9) text += '-';
-  }
-  return text;
-}
 
 std::string card_name(const DriverApi& api, CUdevice device) {
   char name[256] = "";
@@ -82,10 +68,30 @@ Home::Home(const DriverApi& api, const Captures& captures, CUcontext context, CU
   Resolution resolution = resolve(pool_options_for(setup().options, device, uuid_), card.total, card.free);
   say(resolution.diagnostics);
   resolved_ = resolution.pool;
-  if (resolved_.max != 0) start_pool(captures, first_bytes);
+  process().page.publish(setup().options.stats.pages);
+  if (resolved_.max != 0) {
+    show(process().page.new_pool());
+    start_pool(captures, first_bytes);
+    process().neighbours.start();
+  }
+  log::identify(serves() ? "pool of " + readable(resolved_.size) + ", at most " + readable(resolved_.max) +
+                               ", on device " + std::to_string(device_) + " (" + card_ + "), " +
+                               to_text(resolved_.options.strategy) + (vmm_ ? ", vmm" : ", arena")
+                         : "no pool on device " + std::to_string(device_) + ", " + to_text(resolved_.options.strategy));
 }
 
 Home::~Home() = default;
+
+void Home::show(PoolSlot& slot) {
+  shown_ = &slot;
+  slot.device = static_cast<std::uint64_t>(device_);
+  slot.created = owner_ == Owner::kPrimary ? 0 : 1;
+  slot.pre_reserved = resolved_.size;
+  slot.limit = resolved_.max;
+  slot.uuid.set(uuid_);
+  slot.card.set(card_);
+  slot.state.set(PoolSlot::kServing);
+}
 
 void Home::start_pool(const Captures& captures, std::uint64_t first_bytes) {
   if (takes_vmm(api_, device_, resolved_.options.backing)) {
@@ -103,7 +109,7 @@ void Home::start_pool(const Captures& captures, std::uint64_t first_bytes) {
   }
   fence_ = std::make_unique<CudaFence>(api_, captures, context_);
   streams_ = std::make_unique<ThreadStreams>(*fence_, reinterpret_cast<StreamRef>(CU_STREAM_PER_THREAD));
-  tape_ = std::make_unique<Tape>(tape_options_for(resolved_), *backing_, *streams_);
+  tape_ = std::make_unique<Tape>(tape_options_for(resolved_), *backing_, *streams_, &shown_->stats);
   if (!tape_->started()) {
     log::warn("device " + std::to_string(device_) + ": no addresses for a pool (driver error " +
               std::to_string(tape_->start_error()) + "); the driver serves");
@@ -196,9 +202,12 @@ void Home::forget_peer(CUcontext peer_context) {
 
 void Home::sample_holes() {
   const std::uint64_t live = tape_->stats().live.current();
+  const HoleSummary holes = tape_->holes();
+  shown_->largest_hole.set(holes.largest);
+  shown_->hole_bytes.set(holes.bytes);
   if (live <= sampled_live_.load(std::memory_order_relaxed)) return;
   sampled_live_.store(live, std::memory_order_relaxed);
-  fragmentation_at_peak_.store(tape_->holes().external_fragmentation(), std::memory_order_relaxed);
+  shown_->fragmentation_at_peak_millionths.set(std::uint64_t(holes.external_fragmentation() * 1e6));
 }
 
 void Home::retire() {
@@ -208,6 +217,7 @@ void Home::retire() {
   if (!tape_) return;
   if (red_zones_) red_zones_->look();
   tape_->retire();
+  shown_->state.set(PoolSlot::kRetired);
 }
 
 }  // namespace gpupool

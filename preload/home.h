@@ -14,8 +14,8 @@
 
 #include "config/options.h"
 #include "device/driver_api.h"
+#include "live/page.h"
 #include "pool/tape.h"
-#include "preload/histogram.h"
 
 namespace gpupool {
 
@@ -90,19 +90,18 @@ class Home {
   std::uint64_t own_free() const { return last_free_.home == this ? last_free_.record : 0; }
   void freed_by_this_thread(std::uint64_t record) { last_free_ = {this, record}; }
   /// Plain frees that did not wait for the card, as the driver's own would have.
-  void free_did_not_wait() { unwaited_frees_.fetch_add(1, std::memory_order_relaxed); }
-  std::uint64_t unwaited_frees() const { return unwaited_frees_.load(std::memory_order_relaxed); }
+  void free_did_not_wait() { shown_->unwaited_frees.fetch_add(1, std::memory_order_relaxed); }
 
   /// True once, the first time that it is asked.
   bool first_overflow() { return !overflowed_.exchange(true, std::memory_order_relaxed); }
 
   /// Sizes of all requests that the tape served.
-  SizeHistogram& sizes() { return sizes_; }
-  const SizeHistogram& sizes() const { return sizes_; }
-  /// Looks at the holes if more is live than ever before; external fragmentation at that moment is what the report
-  /// calls "at the peak".
+  SizeHistogram& sizes() { return shown_->sizes; }
+  /// Its part of the live page; there is one if there is a tape.
+  const PoolSlot& shown() const { return *shown_; }
+  /// Looks at the holes; external fragmentation when more is live than ever before is what the report calls "at the
+  /// peak".
   void sample_holes();
-  double fragmentation_at_peak() const { return fragmentation_at_peak_.load(std::memory_order_relaxed); }
 
   /// The context is about to go, or has gone: no more work in it. Stops the prefill and gives everything back.
   void retire();
@@ -118,6 +117,7 @@ class Home {
   static inline __thread LastFree last_free_ = {nullptr, 0};
 
   void start_pool(const Captures& captures, std::uint64_t first_bytes);
+  void show(PoolSlot& slot);
   void start_prefill();
 
   const DriverApi& api_;
@@ -133,7 +133,6 @@ class Home {
   std::unique_ptr<ThreadStreams> streams_;
   std::unique_ptr<Tape> tape_;
   std::unique_ptr<RedZones> red_zones_;
-  std::atomic<std::uint64_t> unwaited_frees_{0};
   std::atomic<bool> alive_{true};
   std::atomic<bool> serves_{false};
   std::atomic<CUresult> lost_{CUDA_SUCCESS};
@@ -141,9 +140,8 @@ class Home {
   std::atomic<bool> overflowed_{false};
   std::atomic<bool> stop_{false};
   std::thread prefill_;
-  SizeHistogram sizes_;
+  PoolSlot* shown_ = nullptr;
   std::atomic<std::uint64_t> sampled_live_{0};
-  std::atomic<double> fragmentation_at_peak_{0};
 };
 
 }  // namespace gpupool

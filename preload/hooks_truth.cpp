@@ -4,7 +4,11 @@
 #include "preload/real.h"
 
 #include <algorithm>
+#include <new>
 
+#include "config/load.h"
+#include "config/resolve.h"
+#include "device/card.h"
 #include "device/context.h"
 #include "preload/serve.h"
 
@@ -22,12 +26,15 @@ struct Pools {
   std::uint64_t holes = 0;
   std::uint64_t live = 0;
   std::uint64_t max = 0;
+  bool known = false;  // there is a home, with a pool or without
 };
 
 Pools pools_of(CUdevice device) {
   Pools sum;
   process().registry.each([&](Home& home) {
-    if (!home.serves() || home.device() != device) return;
+    if (home.device() != device) return;
+    sum.known = true;
+    if (!home.serves()) return;
     sum.reserved += home.tape()->stats().reserved.current();
     sum.holes += home.tape()->free_bytes();
     const Stats& stats = home.tape()->stats();
@@ -35,6 +42,14 @@ Pools pools_of(CUdevice device) {
     sum.max = std::max(sum.max, home.resolved().max);
   });
   return sum;
+}
+
+// What the pool would be held to that the next request makes: frameworks size their own caches before they ask for
+// anything. 0: it would make none.
+std::uint64_t max_before_pool(CUdevice device, std::uint64_t free, std::uint64_t total) try {
+  return resolve(pool_options_for(setup().options, device, uuid_text(setup().api, device)), total, free).pool.max;
+} catch (const std::bad_alloc&) {
+  return 0;
 }
 
 // Ids of different pools must differ too, and from the driver's own, which count up from 1.
@@ -114,6 +129,7 @@ CUresult cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
     pools = pools_of(device);
     if (pools.reserved == reserved_before) break;
   }
+  if (!pools.known) pools.max = max_before_pool(device, *free, *total);
   if (pools.max == 0) return CUDA_SUCCESS;
   const std::uint64_t allowed = pools.max > pools.live ? pools.max - pools.live : 0;
   *free = std::min<std::uint64_t>({*free + pools.holes, allowed, *total});

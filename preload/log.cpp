@@ -12,8 +12,11 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <new>
+#include <string_view>
 
 #include "preload/quiet_signals.h"
 
@@ -119,6 +122,20 @@ void write(LogLevel level, const std::string& message) {
     logger()->log(level_of(level), "{}", message);
   } catch (...) {
     // Out of memory while saying something: the program goes on without the line.
+  }
+}
+
+void identify(const std::string& what) {
+  static std::atomic<bool> said{false};
+  const char* wanted = std::getenv("GPUPOOL_VERBOSE");
+  if (wanted == nullptr || *wanted == '\0' || std::string_view{wanted} == "0" || said.exchange(true)) return;
+  try {
+    const QuietSignals quiet;
+    const std::string line =
+        "gpupool: version " GPUPOOL_VERSION ", process " + std::to_string(getpid()) + ": " + what + "\n";
+    if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
+  } catch (const std::bad_alloc&) {
+    return;
   }
 }
 

@@ -20,6 +20,10 @@ inline void error(const std::string& message) { write(LogLevel::error, message);
 inline void warn(const std::string& message) { write(LogLevel::warn, message); }
 inline void info(const std::string& message) { write(LogLevel::info, message); }
 
+/// One line of self-identification for GPUPOOL_VERBOSE=1, whatever log.level says: the version, the process, and
+/// `what`. The first one of a process only.
+void identify(const std::string& what);
+
 /// In the child of a fork: forgets the parent's sink, whose lock another thread may have held.
 void forget_sink();
 

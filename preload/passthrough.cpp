@@ -13,9 +13,9 @@ void PassThrough::add(std::uint64_t address, const Block& block) {
     return;  // uncounted, but the program has its memory
   }
   blocks_now_.store(blocks_.size(), std::memory_order_relaxed);
-  const std::uint64_t live = live_.load(std::memory_order_relaxed) + block.bytes;
-  live_.store(live, std::memory_order_relaxed);
-  if (live > peak_.load(std::memory_order_relaxed)) peak_.store(live, std::memory_order_relaxed);
+  const std::uint64_t live = this->live() + block.bytes;
+  shown_.live.store(live, std::memory_order_relaxed);
+  if (live > shown_.peak.load(std::memory_order_relaxed)) shown_.peak.store(live, std::memory_order_relaxed);
 }
 
 PassThrough::Block PassThrough::remove(std::uint64_t address) {
@@ -23,7 +23,7 @@ PassThrough::Block PassThrough::remove(std::uint64_t address) {
   const auto found = blocks_.find(address);
   if (found == blocks_.end()) return {};
   const Block block = found->second;
-  live_.store(live_.load(std::memory_order_relaxed) - block.bytes, std::memory_order_relaxed);
+  shown_.live.store(live() - block.bytes, std::memory_order_relaxed);
   blocks_.erase(found);
   blocks_now_.store(blocks_.size(), std::memory_order_relaxed);
   return block;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <unordered_map>
 
+#include "live/page.h"
 #include "pool/lock_order.h"
 
 namespace gpupool {
@@ -17,21 +18,22 @@ class PassThrough {
     std::uint64_t bytes = 0;
     std::uint16_t tag = 0;  // of the memory pool that counts it; 0: none
   };
+  /// Live bytes and their peak are counted in `shown`.
+  explicit PassThrough(PassedBytes& shown) : shown_(shown) {}
+
   void add(std::uint64_t address, const Block& block);
   /// The block at `address` was given back; an empty one when it is not one of these.
   Block remove(std::uint64_t address);
   /// Lock-free: whether there is any block to look for.
   bool empty() const { return blocks_now_.load(std::memory_order_relaxed) == 0; }
 
-  std::uint64_t live() const { return live_.load(std::memory_order_relaxed); }
-  std::uint64_t peak() const { return peak_.load(std::memory_order_relaxed); }
+  std::uint64_t live() const { return shown_.live.load(std::memory_order_relaxed); }
 
  private:
+  PassedBytes& shown_;
   RankedMutex<LockRank::kPassThrough> mutex_;
   std::unordered_map<std::uint64_t, Block> blocks_;
   std::atomic<std::uint64_t> blocks_now_{0};
-  std::atomic<std::uint64_t> live_{0};
-  std::atomic<std::uint64_t> peak_{0};
 };
 
 }  // namespace gpupool

@@ -16,19 +16,24 @@ namespace {
 Setup* the_setup = nullptr;
 std::atomic<Process*> the_process{nullptr};
 
-std::int64_t monotonic_ns() {
+std::uint64_t monotonic_ns() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+  return std::uint64_t(now.tv_sec) * 1'000'000'000 + std::uint64_t(now.tv_nsec);
 }
 
-// If there is no memory the child keeps the parent's tables: it cannot use CUDA in a process that had begun to anyway.
+// The child has a page of its own, if it uses device memory, and never touches the parent's. If there is no memory it
+// keeps the parent's tables: it cannot use CUDA in a process that had begun to anyway.
 void in_child() {
   log::forget_sink();
   process().trace.disown();
   process().exports.abandon();
   epoch.fetch_add(1, std::memory_order_acq_rel);
-  if (Process* fresh = new (std::nothrow) Process(*the_setup)) the_process.store(fresh, std::memory_order_release);
+  try {
+    the_process.store(new Process(*the_setup), std::memory_order_release);
+  } catch (...) {
+    return;
+  }
 }
 
 // What launchers call the rank of a process, the job's before the node's.
@@ -59,9 +64,12 @@ std::string without_slashes(std::string text) {
 
 Process::Process(const Setup& setup)
     : pid(getpid()),
-      started_ns(monotonic_ns()),
+      page(monotonic_ns()),
+      neighbours(page),
       registry(setup.api, captures),
-      curve(static_cast<std::uint64_t>(setup.options.stats.interval.count())),
+      direct(page.page().passed),
+      calls(page.page()),
+      curve(page.page().curve, static_cast<std::uint64_t>(setup.options.stats.interval.count())),
       trace(setup.options.trace.path, registry) {}
 
 bool has_process() { return the_process.load(std::memory_order_acquire) != nullptr; }

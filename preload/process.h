@@ -21,6 +21,8 @@
 #include "preload/ipc_import.h"
 #include "preload/lookup.h"
 #include "preload/memory_pools.h"
+#include "preload/neighbours.h"
+#include "preload/page.h"
 #include "preload/passthrough.h"
 #include "preload/recorder.h"
 #include "preload/registry.h"
@@ -39,7 +41,8 @@ struct Process {
   explicit Process(const Setup& setup);
 
   const pid_t pid;
-  const std::int64_t started_ns;  // CLOCK_MONOTONIC
+  OwnPage page;
+  Neighbours neighbours;
   Captures captures;
   Registry registry;
   MemoryPools pools;

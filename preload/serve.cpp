@@ -34,9 +34,6 @@ Shortage shortage(const Home& home, const Request& request, Verdict verdict) {
           .overflow = home.resolved().overflow};
 }
 
-// What the driver takes beside the bytes asked for: page tables, rounding to its own pieces.
-constexpr std::uint64_t kDriverSlack = std::uint64_t{64} << 20;
-
 }  // namespace
 
 CUresult out_of_host_memory() {
@@ -117,7 +114,23 @@ bool overflow(const Guard&, Home& home, const Request& request, CUdeviceptr* out
   return true;
 }
 
+std::uint64_t give_memory_back(const Guard&, const std::string& uuid, std::uint64_t want, std::uint64_t keep) {
+  std::uint64_t given = 0;
+  const auto trim_each = [&](auto least_held) {
+    process().registry.each([&](Home& home) {
+      if (!home.serves() || home.stopped() || (!uuid.empty() && home.uuid() != uuid)) return;
+      const std::uint64_t held = home.tape()->stats().reserved.current();
+      given += home.tape()->trim(std::max(keep, least_held(held)));
+    });
+  };
+  trim_each([&](std::uint64_t held) { return held - std::min(held, want - std::min(want, given)); });
+  // Pieces may be larger than what is wanted, and are kept then.
+  if (given < want) trim_each([](std::uint64_t) { return std::uint64_t{0}; });
+  return given;
+}
+
 void sample(const Guard&) {
+  process().page.note_time();
   CurvePoint point;
   point.live = process().direct.live();
   process().registry.each([&](Home& home) {

@@ -15,21 +15,28 @@ namespace gpupool {
 /// Larger requests cannot be meant; the driver knows the right error.
 constexpr std::uint64_t kLargestRequest = std::uint64_t{1} << 46;
 
+/// What the driver takes beside the bytes asked for: page tables, rounding to its own pieces.
+constexpr std::uint64_t kDriverSlack = std::uint64_t{64} << 20;
+
 inline bool out_of_memory(CUresult result) { return result == CUDA_ERROR_OUT_OF_MEMORY; }
 
 /// Gives free memory of the current device's pools back to the card, `bytes` or (0) all of it. True when any was given
 /// back.
 bool make_room(const Guard& guard, std::uint64_t bytes);
 
-/// Counts a call that the driver serves. If it is out of memory while a pool has some free, that is given back and the
-/// call repeated once.
+/// For another process, on the card of that UUID, or on all if it is empty: `want` bytes or what is free, but each pool
+/// keeps `keep`. The bytes given back.
+std::uint64_t give_memory_back(const Guard& guard, const std::string& uuid, std::uint64_t want, std::uint64_t keep);
+
+/// Counts a call that the driver serves. If it is out of memory while a pool has some free, here or in another process
+/// of this user, that is given back and the call repeated.
 template <class Ask>
 CUresult watched(const Guard& guard, HookRow row, std::uint64_t bytes, Ask ask) {
   CUresult result = ask();
-  if (out_of_memory(result) && make_room(guard, bytes)) {
-    result = ask();
-    if (result == CUDA_SUCCESS) process().calls.rescued(row);
-  }
+  const bool short_of_memory = out_of_memory(result);
+  if (short_of_memory && make_room(guard, bytes)) result = ask();
+  if (out_of_memory(result) && ask_neighbours(guard, bytes)) result = ask();
+  if (short_of_memory && result == CUDA_SUCCESS) process().calls.rescued(row);
   if (result == CUDA_SUCCESS) process().calls.served(row, bytes);
   if (out_of_memory(result)) process().calls.refused(row);
   process().trace.watched(row, bytes, result);
@@ -69,8 +76,11 @@ void report_out_of_memory(const Guard& guard, const Home& home, const Request& r
 /// The driver's own error, from inside the tape; remembers when the context is lost.
 CUresult driver_said(Home& home, int code);
 
-/// `stream` is null for a plain request. Serves from the tape; where the tape has nothing, the driver itself is tried
-/// before the answer is "out of memory".
+/// The tape has no memory for it.
+inline bool is_refusal(Verdict verdict) { return verdict == Verdict::kCapacity || verdict == Verdict::kFragmentation; }
+
+/// `stream` is null for a plain request. Serves from the tape; where the tape has nothing, neighbours are asked, and
+/// then the driver itself is tried before the answer is "out of memory".
 template <class Ask>
 CUresult serve(const Guard& guard, Home& home, const Request& request, HookRow row, CUdeviceptr* out, Ask ask,
                CUstream stream = nullptr) {
@@ -81,8 +91,8 @@ CUresult serve(const Guard& guard, Home& home, const Request& request, HookRow r
   if (direct) return pass_through(guard, row, request.bytes, out, ask, passing);
   if (process().curve.due()) sample(guard);
   Grant grant = home.tape()->allocate(request);
-  if ((grant.verdict == Verdict::kCapacity || grant.verdict == Verdict::kFragmentation) &&
-      make_room_elsewhere(guard, home, request.bytes)) {
+  if (is_refusal(grant.verdict) &&
+      (make_room_elsewhere(guard, home, request.bytes) || ask_neighbours(guard, home, request.bytes))) {
     grant = home.tape()->allocate(request);
   }
   switch (grant.verdict) {

@@ -193,8 +193,9 @@ bool looks_like_report(const std::string& path) {
   return first == std::string_view::npos || text[first] == '{' || text[first] == '[';
 }
 
-ProcessReport read_report(const std::string& path) {
-  const std::string text = read_all(path);
+ProcessReport read_report(const std::string& path) { return parse_report(path, read_all(path)); }
+
+ProcessReport parse_report(const std::string& path, std::string_view text) {
   Json json;
   try {
     json = Json::parse(text);
@@ -219,6 +220,7 @@ ProcessReport read_report(const std::string& path) {
   process.take("host", report.host);
   process.take("rank", report.rank);
   process.take("strategy", report.strategy);
+  process.take("ended", report.ended);
   process.take("wall_ms", report.wall_ms);
   process.take("passed_live.peak", report.passed_live_peak);
   process.take("advice_size", report.advice_size);

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace gpupool::cli {
@@ -65,6 +66,7 @@ struct ProcessReport {
   std::string host;
   std::string rank;
   std::string strategy;
+  std::string ended;  // exit, killed or running; empty from an older core
   std::uint64_t wall_ms = 0;
   std::uint64_t passed_live_peak = 0;
   std::uint64_t advice_size = 0;  // where there is no pool: of what the driver served
@@ -79,5 +81,7 @@ struct ProcessReport {
 bool looks_like_report(const std::string& path);
 
 ProcessReport read_report(const std::string& path);
+/// The text of a report that is in memory already; `path` is what faults are told by.
+ProcessReport parse_report(const std::string& path, std::string_view text);
 
 }  // namespace gpupool::cli

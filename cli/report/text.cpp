@@ -84,7 +84,8 @@ std::string process_text(const ProcessReport& report) {
   } else {
     text = coloured("process " + std::to_string(report.pid), Colour::strong, Stream::out) + "  " +
            escaped(report.executable, report.executable.size()) + "  rank " + escaped(report.rank) + " on " +
-           escaped(report.host) + "  " + escaped(report.strategy) + "  " + std::to_string(report.wall_ms) + " ms\n";
+           escaped(report.host) + "  " + escaped(report.strategy) + "  " + std::to_string(report.wall_ms) + " ms" +
+           (report.ended == "killed" ? "  killed" : "") + "\n";
   }
   text += row("coverage", percent(report.coverage), "share of bytes that were pooled");
   if (report.passed_live_peak != 0)

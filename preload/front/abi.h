@@ -20,5 +20,6 @@ struct gpupool_front {
  * not fit or the core cannot work here; the front then sends every call to the driver. */
 typedef int (*gpupool_core_start_fn)(const struct gpupool_front* front, void** hooks);
 #define GPUPOOL_CORE_START "gpupool_core_start"
+#define GPUPOOL_CORE_OF_ANOTHER_BUILD 2 /* the answer to a front whose table it does not know */
 
 #endif

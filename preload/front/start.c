@@ -103,8 +103,11 @@ static uint64_t start(const struct gpupool_object* driver) {
   front.real_dlsym = (dlsym_fn)gpupool_next_dlsym;
   front.driver = held;
   front.directory = directory;
-  if (core_start(&front, hooks) == 0) return kOnCore;
-  say("the core does not work here: ", path, 0);
+  const int refusal = core_start(&front, hooks);
+  if (refusal == 0) return kOnCore;
+  say(refusal == GPUPOOL_CORE_OF_ANOTHER_BUILD ? "the core beside it is of another version: "
+                                               : "the core does not work here: ",
+      path, 0);
   return kOnDriver;
 }
 

@@ -14,10 +14,12 @@
 namespace gpupool::tests {
 namespace {
 
-std::vector<std::string> environment_of(const Environment& settings, Preload preload) {
+// Each program has its live page in a folder of its own: tests beside it are no neighbours on its card.
+std::vector<std::string> environment_of(const Environment& settings, Preload preload, const Folder& folder) {
   Environment all{{"LD_LIBRARY_PATH", GPUPOOL_TEST_DRIVER},
                   {"GPUPOOL_SIM_MEMORY", "4GiB"},
                   {"GPUPOOL_SIM_DEVICES", "2"},
+                  {"GPUPOOL_STATS_PAGES", folder / ""},
                   {"PATH", "/usr/bin:/bin"}};
   if (preload == Preload::kFront) all["LD_PRELOAD"] = GPUPOOL_TEST_FRONT;
   for (const auto& [name, value] : settings) all[name] = value;
@@ -32,11 +34,11 @@ Outcome run_case(const std::string& name, const Environment& settings, Preload p
   return run_program({GPUPOOL_TEST_PROGRAM, name}, settings, preload);
 }
 
-Outcome run_program(std::vector<std::string> words, const Environment& settings, Preload preload) {
-  const Folder folder;
+pid_t start_program(std::vector<std::string> words, const Environment& settings, Preload preload,
+                    const Folder& folder) {
   const std::string out = folder / "out";
   const std::string err = folder / "err";
-  std::vector<std::string> lines = environment_of(settings, preload);
+  std::vector<std::string> lines = environment_of(settings, preload, folder);
   std::vector<char*> environment;
   for (std::string& line : lines) environment.push_back(line.data());
   environment.push_back(nullptr);
@@ -49,9 +51,27 @@ Outcome run_program(std::vector<std::string> words, const Environment& settings,
     execve(arguments[0], arguments.data(), environment.data());
     _exit(127);
   }
+  return child;
+}
+
+int wait_for(pid_t child) {
   int status = 0;
   waitpid(child, &status, 0);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read_file(out), read_file(err)};
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+void wait_while_running(pid_t child, const std::function<bool()>& condition) {
+  while (!condition()) {
+    int status = 0;
+    if (waitpid(child, &status, WNOHANG) != 0) throw std::runtime_error("the program has ended too early");
+    usleep(200);
+  }
+}
+
+Outcome run_program(std::vector<std::string> words, const Environment& settings, Preload preload) {
+  const Folder folder;
+  const int status = wait_for(start_program(std::move(words), settings, preload, folder));
+  return {status, read_file(folder / "out"), read_file(folder / "err")};
 }
 
 Folder::Folder() {

@@ -1,6 +1,9 @@
 // Runs the test program under the preload, on the simulated driver, and keeps what it said.
 #pragma once
 
+#include <sys/types.h>
+
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -22,6 +25,14 @@ Outcome run_case(const std::string& name, const Environment& settings = {}, Prel
 /// Another program than the one of the cases: its path and its arguments.
 Outcome run_program(std::vector<std::string> words, const Environment& settings = {},
                     Preload preload = Preload::kFront);
+
+/// The same, without waiting for it; it says what it says into files of `folder`.
+class Folder;
+pid_t start_program(std::vector<std::string> words, const Environment& settings, Preload preload, const Folder& folder);
+/// How it ended, as the shell would say it.
+int wait_for(pid_t child);
+/// Returns when `condition` holds; throws when the child has ended before.
+void wait_while_running(pid_t child, const std::function<bool()>& condition);
 
 /// A fresh folder for one test's files, removed at the end.
 class Folder {

@@ -101,6 +101,18 @@ TEST_CASE("strategy off and excluded programs are left to the driver") {
   }
 }
 
+TEST_CASE("GPUPOOL_VERBOSE says once who this is and which pool there is") {
+  const Environment verbose{
+      {"GPUPOOL_VERBOSE", "1"}, {"GPUPOOL_STATS_SUMMARY", "off"}, {"GPUPOOL_POOL_SIZE", "256MiB"}};
+  const Outcome outcome = run_case("two_devices", verbose);
+  CHECK(outcome.err.starts_with("gpupool: version "));
+  CHECK(contains(outcome.err, ": pool of 256 MiB, at most 3.5 GiB, on device 1 (Simulated GPU), best_fit, vmm\n"));
+  CHECK(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
+  Environment excluded = verbose;
+  excluded["GPUPOOL_PROCESSES_EXCLUDE"] = "preload_core_*";
+  CHECK(contains(run_case("plain", excluded).err, "no pool for "));
+}
+
 TEST_CASE("large requests can be sent to the driver") {
   const Folder folder;
   run_case("plain", {{"GPUPOOL_POOL_DIRECT_ABOVE", "16MiB"}, {"GPUPOOL_STATS_PATH", folder / "report"}});

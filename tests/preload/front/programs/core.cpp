@@ -55,9 +55,9 @@ void take(const gpupool_front* front, Function& function, const char* name) {
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) int gpupool_core_start(const gpupool_front* front, void** hooks) {
-  if (front->abi != FRONT_TEST_ABI || front->hook_count != gpupool::kHookCount) return 1;
+  if (front->abi != FRONT_TEST_ABI || front->hook_count != gpupool::kHookCount) return GPUPOOL_CORE_OF_ANOTHER_BUILD;
   const size_t length = std::strlen(front->directory);
-  if (length < 2 || front->directory[0] != '/' || front->directory[length - 1] != '/') return 2;
+  if (length < 2 || front->directory[0] != '/' || front->directory[length - 1] != '/') return 1;
 
   take(front, real_alloc, "cuMemAlloc_v2");
   take(front, real_alloc_async, "cuMemAllocAsync");

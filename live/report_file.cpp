@@ -6,7 +6,7 @@
 
 #include <cerrno>
 
-#include "preload/report.h"
+#include "live/report.h"
 
 namespace gpupool {
 namespace {

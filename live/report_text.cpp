@@ -1,5 +1,5 @@
 // The table that people see at the end of a process.
-#include "preload/report.h"
+#include "live/report.h"
 
 #include <cstdio>
 

@@ -5,7 +5,7 @@
 
 #include "config/bytes.h"
 #include "config/text.h"
-#include "preload/report.h"
+#include "live/report.h"
 
 namespace gpupool {
 

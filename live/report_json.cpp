@@ -3,7 +3,7 @@
 // nanoseconds are integers, shares are between 0 and 1.
 #include <nlohmann/json.hpp>
 
-#include "preload/report.h"
+#include "live/report.h"
 
 namespace gpupool {
 namespace {

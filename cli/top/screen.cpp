@@ -1,0 +1,200 @@
+// See forms.h: the screen, on ncurses. One thread; everything that the terminal sends comes through getch(), which also
+// waits for the next look. ncurses has macros for common words, so its header comes last.
+#include <langinfo.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <clocale>
+#include <cstdlib>
+
+#include "cli/console.h"
+#include "cli/pages.h"
+#include "cli/top/forms.h"
+#include "config/text.h"
+
+#define NCURSES_NOMACROS
+#include <ncurses.h>
+
+namespace gpupool::cli {
+namespace {
+
+constexpr std::chrono::milliseconds kTrimPatience{3000};
+constexpr const char* kHelp = "q quit  arrows choose  s,S sort  r reverse  / filter  t trim  p pause";
+
+std::uint64_t now_ms() {
+  using namespace std::chrono;
+  return static_cast<std::uint64_t>(duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count());
+}
+
+/// The terminal belongs to it from beginning to end, whatever throws between.
+class Terminal {
+ public:
+  Terminal() {
+    if (newterm(nullptr, stdout, stdin) == nullptr)
+      throw Problem(Exit::broken, "this terminal cannot be drawn on; gpupool top --once prints the table");
+    cbreak();
+    noecho();
+    keypad(stdscr, TRUE);
+    curs_set(0);
+    ESCDELAY = 50;
+  }
+  ~Terminal() { endwin(); }
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+};
+
+class Screen {
+ public:
+  Screen(std::string folder, unsigned interval_ms, Letters letters)
+      : folder_(std::move(folder)), interval_ms_(interval_ms), letters_(letters) {}
+
+  void run() {
+    look();
+    for (;;) {
+      draw();
+      const std::uint64_t now = now_ms();
+      const std::uint64_t due = last_look_ms_ + interval_ms_;
+      timeout(static_cast<int>(due > now ? due - now : 0));
+      const int key = getch();
+      if (key == 'q' || key == 3) return;
+      if (key == ERR) {
+        if (isatty(STDIN_FILENO) != 1) return;
+        if (!paused_) look();
+        last_look_ms_ = now_ms();
+      } else {
+        act(key);
+      }
+    }
+  }
+
+ private:
+  void look() {
+    PagesFound found = find_pages(folder_);
+    TopRows top = top_rows(found.pages, before_, now_ms());
+    before_ = std::move(top.look);
+    rows_ = std::move(top.rows);
+    last_look_ms_ = now_ms();
+    arrange();
+  }
+
+  void arrange() {
+    shown_.clear();
+    for (const TopRow& row : rows_) {
+      const bool matches = filter_.empty() || row.executable.find(filter_) != std::string::npos ||
+                           std::to_string(row.pid).find(filter_) != std::string::npos;
+      if (matches) shown_.push_back(row);
+    }
+    std::ranges::stable_sort(shown_, top_columns()[sort_].before);
+    if (reversed_) std::ranges::reverse(shown_);
+    chosen_ = std::min(chosen_, shown_.empty() ? 0 : shown_.size() - 1);
+  }
+
+  void act(int key) {
+    const std::size_t columns = top_columns().size();
+    switch (key) {
+      case KEY_UP:
+      case 'k':
+        if (chosen_ > 0) --chosen_;
+        break;
+      case KEY_DOWN:
+      case 'j':
+        if (chosen_ + 1 < shown_.size()) ++chosen_;
+        break;
+      case 's':
+        sort_ = (sort_ + 1) % columns;
+        break;
+      case 'S':
+        sort_ = (sort_ + columns - 1) % columns;
+        break;
+      case 'r':
+        reversed_ = !reversed_;
+        break;
+      case 'p':
+        paused_ = !paused_;
+        break;
+      case 't':
+        trim();
+        break;
+      case '/':
+        ask_filter();
+        break;
+      default:
+        break;
+    }
+    arrange();
+  }
+
+  void trim() {
+    if (shown_.empty()) return;
+    const TopRow& row = shown_[chosen_];
+    message_ = "asking process " + std::to_string(row.pid);
+    draw();
+    const Answer answer = ask_for_memory(folder_ + "/" + row.page, {}, kTrimPatience);
+    message_ = "process " + std::to_string(row.pid) + " " + reply_text(answer);
+    look();
+  }
+
+  void ask_filter() {
+    char text[64] = "";
+    timeout(-1);
+    echo();
+    curs_set(1);
+    mvaddstr(LINES - 1, 0, "filter: ");
+    clrtoeol();
+    getnstr(text, sizeof text - 1);
+    noecho();
+    curs_set(0);
+    filter_ = text;
+  }
+
+  void put(int line, const std::string& text, attr_t attributes = A_NORMAL) const {
+    if (line >= LINES) return;
+    attrset(attributes);
+    mvaddstr(line, 0, text.c_str());
+    attrset(A_NORMAL);
+  }
+
+  void draw() const {
+    erase();
+    put(0, "gpupool top  " + std::to_string(shown_.size()) + " of " + std::to_string(rows_.size()) + " pools" +
+               (filter_.empty() ? "" : "  filter " + in_quotes(filter_)) + (paused_ ? "  paused" : ""));
+    put(1, table_heads(&top_columns()[sort_]), A_BOLD);
+    const std::vector<std::string> cards = card_lines(rows_);
+    const int room = std::max(1, LINES - 3 - static_cast<int>(cards.size()));
+    const std::size_t first = chosen_ >= std::size_t(room) ? chosen_ - std::size_t(room) + 1 : 0;
+    int line = 2;
+    for (std::size_t i = first; i < shown_.size() && line < room + 2; ++i)
+      put(line++, table_line(shown_[i], letters_), i == chosen_ ? A_REVERSE : A_NORMAL);
+    for (const std::string& card : cards) put(line++, card);
+    put(LINES - 1, message_.empty() ? kHelp : message_, A_DIM);
+    refresh();
+  }
+
+  const std::string folder_;
+  const unsigned interval_ms_;
+  const Letters letters_;
+  std::vector<TopRow> rows_;
+  std::vector<TopRow> shown_;  // filtered and sorted
+  Look before_;
+  std::uint64_t last_look_ms_ = 0;
+  std::size_t chosen_ = 0;
+  std::size_t sort_ = 0;
+  bool reversed_ = false;
+  bool paused_ = false;
+  std::string filter_;
+  std::string message_;
+};
+
+}  // namespace
+
+void top_screen(const std::string& folder, unsigned interval_ms) {
+  std::setlocale(LC_ALL, "");
+  const bool unicode = std::string_view{nl_langinfo(CODESET)} == "UTF-8";
+  const Terminal terminal;
+  Screen(folder, interval_ms, unicode ? Letters::unicode : Letters::ascii).run();
+}
+
+bool has_screen() { return true; }
+
+}  // namespace gpupool::cli

@@ -1,0 +1,43 @@
+// Live pages, as a reader finds them. A page is copied out of its file in one go, never mapped, so that nothing its
+// owner (or a forger of the same user) does to the file can hurt the reader; each number is bounded before it is used.
+// Files of other users, links, and what is open to others are not looked at.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "live/page.h"
+#include "live/report.h"
+
+namespace gpupool {
+
+enum class Life : std::uint8_t { kRunning, kGone };
+
+struct PageCopy {
+  std::string path;
+  Life life = Life::kRunning;
+  std::unique_ptr<Page> page;
+  std::vector<std::unique_ptr<PoolSlot>> pools;
+
+  std::vector<const PoolSlot*> slots() const;
+  Report report() const { return collect(*page, slots(), life == Life::kGone ? Ending::kKilled : Ending::kRunning); }
+};
+
+struct PagesFound {
+  std::vector<PageCopy> pages;        // by pid
+  std::vector<std::string> problems;  // a sentence for each file that has the name of a page and is none
+};
+
+/// All pages of this user in `folder`, but not the file called `except`: a process must not open its own.
+PagesFound find_pages(const std::string& folder, const std::string& except = "");
+
+/// One file. Nothing where it is no page, and why in `problem`; no problem when it has just gone away.
+std::optional<PageCopy> read_page(const std::string& path, std::string& problem);
+
+/// Removes the page of a process that is gone, unless another reader has been quicker: false.
+bool claim_page(const PageCopy& copy);
+
+}  // namespace gpupool

@@ -1,0 +1,193 @@
+"""A process at work under the preload, seen by `gpupool top` on a terminal and by a collector, and asked for memory.
+
+    test_live.py COMMAND FRONT DRIVER_FOLDER PROGRAM
+"""
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+import unittest
+
+COMMAND, FRONT, DRIVER, PROGRAM = sys.argv[1:5]
+DEADLINE_SECONDS = 60  # generous: nothing here is a measurement
+
+
+class Holder:
+    """A program that holds 256 MiB of a card of 4 GiB and makes no call until it is told to end."""
+
+    def __enter__(self):
+        self.folder = tempfile.TemporaryDirectory()
+        path = self.folder.name
+        self.environment = {"PATH": "/usr/bin:/bin", "GPUPOOL_STATS_PAGES": path + "/pages"}
+        os.mkdir(path + "/pages")
+        environment = {**self.environment, "LD_PRELOAD": FRONT, "LD_LIBRARY_PATH": DRIVER, "GPUPOOL_SIM_MEMORY": "4GiB",
+                       "GPUPOOL_STATS_SUMMARY": "off", "RANK": "5", "CASE_FOLDER": path, "CASE_LIVE": "256", "CASE_AGAIN": "0"}
+        self.program = subprocess.Popen([PROGRAM, "holder"], env=environment)
+        wait_for(lambda: os.path.exists(path + "/held"))
+        return self
+
+    def __exit__(self, *_):
+        open(self.folder.name + "/done", "w").close()
+        self.status = self.program.wait(DEADLINE_SECONDS)
+        self.folder.cleanup()
+
+    def command(self, *words):
+        return subprocess.run([COMMAND, *words], env=self.environment, capture_output=True, text=True, timeout=DEADLINE_SECONDS)
+
+
+def wait_for(condition):
+    end = time.monotonic() + DEADLINE_SECONDS
+    while not condition():
+        if time.monotonic() > end:
+            raise TimeoutError(condition)
+        time.sleep(0.01)
+
+
+class Terminal:
+    """`gpupool WORDS` on a pseudo-terminal of 100 columns and 20 lines; keeps all it writes."""
+
+    def __init__(self, environment, *words):
+        self.text = ""
+        self.pid, self.side = pty.fork()
+        if self.pid == 0:
+            os.execve(COMMAND, [COMMAND, *words], {**environment, "TERM": "xterm", "LC_ALL": "C"})
+        fcntl.ioctl(self.side, termios.TIOCSWINSZ, struct.pack("HHHH", 20, 100, 0, 0))
+
+    def read(self):
+        if not select.select([self.side], [], [], 0.02)[0]:
+            return True
+        try:
+            got = os.read(self.side, 65536)
+        except OSError:
+            return False
+        self.text += got.decode(errors="replace")
+        return bool(got)
+
+    def until(self, pattern):
+        """What was written since the last call, up to a match of the pattern."""
+        def seen():
+            self.read()
+            return re.search(pattern, self.text, re.S)
+        wait_for(seen)
+        text, self.text = self.text, ""
+        return text
+
+    def press(self, keys):
+        os.write(self.side, keys.encode())
+
+    def end(self):
+        while self.read():
+            if os.waitpid(self.pid, os.WNOHANG)[0]:
+                return
+        os.waitpid(self.pid, 0)
+
+
+class OpenMetrics:
+    """A strict reader of the text format: what a family may be called, its one TYPE, UNIT and HELP, its samples, labels, the end."""
+
+    NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*$")
+    SAMPLE = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)\{(.*)\} (-?[0-9.e+-]+)$")
+    LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"(?:,|$)')
+
+    def __init__(self, text):
+        self.types, self.units, self.samples = {}, {}, {}
+        assert text.endswith("# EOF\n") and text.count("# EOF") == 1
+        family = None
+        for line in text.split("\n")[:-2]:
+            if line.startswith("# "):
+                kind, name, rest = line[2:].split(" ", 2)
+                assert self.NAME.match(name), line
+                if kind == "TYPE":
+                    assert name not in self.types and rest in ("gauge", "counter"), line
+                    family = name
+                    self.types[name] = rest
+                elif kind == "UNIT":
+                    assert name == family and name.endswith("_" + rest), line
+                    self.units[name] = rest
+                else:
+                    assert kind == "HELP" and name == family and rest, line
+                continue
+            name, labels, value = self.SAMPLE.match(line).groups()
+            assert name == family + ("_total" if self.types[family] == "counter" else ""), line
+            found, at = {}, 0
+            while at < len(labels):
+                label = self.LABEL.match(labels, at)
+                assert label and label[1] not in found, line
+                found[label[1]] = label[2]
+                at = label.end()
+            key = (name, tuple(sorted(found.items())))
+            assert key not in self.samples, line
+            self.samples[key] = float(value)
+
+    def value(self, name, **labels):
+        return [value for (sample, has), value in self.samples.items() if sample == name and labels.items() <= dict(has).items()]
+
+
+class Live(unittest.TestCase):
+    def test_a_collector_gets_valid_openmetrics(self):
+        with Holder() as holder:
+            metrics = OpenMetrics(holder.command("top", "--openmetrics").stdout)
+            self.assertEqual(metrics.types["gpupool_live_bytes"], "gauge")
+            self.assertEqual(metrics.units["gpupool_pool_seconds"], "seconds")
+            self.assertEqual(metrics.types["gpupool_requests"], "counter")
+            self.assertEqual(metrics.value("gpupool_live_bytes", pid=str(holder.program.pid), rank="5"), [256 << 20])
+            self.assertEqual(metrics.value("gpupool_requests_total", device="0"), [8])
+            try:
+                from prometheus_client.openmetrics.parser import text_string_to_metric_families
+            except ImportError:
+                return
+            list(text_string_to_metric_families(holder.command("top", "--openmetrics").stdout))
+        OpenMetrics(holder.command("top", "--openmetrics").stdout)  # nobody there: valid as well
+
+    def test_the_screen_shows_the_process_takes_keys_and_leaves(self):
+        with Holder() as holder:
+            screen = Terminal(holder.environment, "top", "--interval", "50ms")
+            screen.until(rf"PID\*.*{holder.program.pid}.*256 MiB.*preload_core_pro")
+            screen.press("s")
+            screen.until(r"RANK\*")
+            screen.press("S")
+            screen.until(r"PID\*")
+            screen.press("/nobody\n")
+            screen.until('filter "nobody"')
+            screen.press("/core\n")
+            screen.until(str(holder.program.pid))
+            screen.press("t")
+            screen.until(r"gave back \d")
+            screen.press("q")
+            screen.end()
+            top = holder.command("top", "--once").stdout
+            self.assertRegex(top, rf"{holder.program.pid} .*256 MiB")
+
+    def test_an_idle_process_gives_memory_back(self):
+        with Holder() as holder:
+            pid = str(holder.program.pid)
+            wait_for(lambda: OpenMetrics(holder.command("top", "--openmetrics").stdout).value("gpupool_reserved_bytes")[0] > 3 << 30)
+            to = holder.command("trim", pid, "--to", "1GiB")
+            self.assertEqual(to.returncode, 0, to.stderr)
+            self.assertRegex(to.stdout, rf"process {pid} gave back [\d.]+ GiB")
+            rest = holder.command("trim", pid, "--json")
+            self.assertIn('"answered": true', rest.stdout)
+            metrics = OpenMetrics(holder.command("top", "--openmetrics").stdout)
+            self.assertLess(metrics.value("gpupool_reserved_bytes")[0], 400 << 20)
+        self.assertEqual(holder.status, 0)
+
+    def test_a_stopped_process_is_reported_as_not_answering(self):
+        with Holder() as holder:
+            holder.program.send_signal(19)
+            try:
+                answer = holder.command("trim", str(holder.program.pid))
+                self.assertEqual(answer.returncode, 1)
+                self.assertIn("did not answer in time", answer.stdout)
+            finally:
+                holder.program.send_signal(18)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
