@@ -82,6 +82,27 @@ def check_replay(root):
         yield f"replay: {status} {output} {errors}"
 
 
+def check_killed(root):
+    """What a killed process counted is in its page, and the command takes the report out of it."""
+    pages = {"GPUPOOL_STATS_PAGES": f"{PLACE}/pages"}
+    root.path(f"{PLACE}/pages").mkdir()
+    killed = root.run(PROGRAM, "kill", LD_LIBRARY_PATH=SIMULATED, LD_PRELOAD=FRONT, GPUPOOL_POOL_STRATEGY="auto_growth", **pages)
+    if killed[0] != -9:
+        yield f"the program that is killed: {killed}"
+    yield from leftover(root.run(f"{INSTALLED}/bin/gpupool", "report", "--leftover", "--json", **pages))
+
+
+def leftover(outcome):
+    """What is wrong with the report of the program that was killed."""
+    try:
+        [pool] = json.loads(outcome[1])["pools"]
+        right = (pool["requests"], pool["live"]) == (8, 8 << 20)
+    except (ValueError, KeyError):
+        right = False
+    if not right:
+        yield f"report --leftover: {outcome}"
+
+
 def fallback(root, front, driver):
     """The front says once why, in CUDA programs only, and the program is right on the plain driver."""
     ran = root.run(PROGRAM, LD_LIBRARY_PATH=driver, LD_PRELOAD=front)
@@ -106,7 +127,7 @@ def check_no_core_for_musl(root):
     yield from fallback(root, ALONE, SMALL)
 
 
-ON_GLIBC = (check_quiet, check_setuid, check_pool, check_command, check_fallback)
-HERE = (check_quiet, check_pool, check_command, check_replay, check_fallback)  # without the one that may need other rights
-ON_ARM = (check_pool, check_replay)
+ON_GLIBC = (check_quiet, check_setuid, check_pool, check_command, check_killed, check_fallback)
+HERE = (check_quiet, check_pool, check_command, check_replay, check_killed, check_fallback)  # without the one that may need other rights
+ON_ARM = (check_pool, check_replay, check_killed)
 ON_MUSL = (check_quiet, check_setuid, check_no_core_for_musl)

@@ -5,8 +5,9 @@ import subprocess
 
 import yaml
 
-from checks import PROGRAM, SIMULATED
-from containers import IMAGE, INSTALLER
+from checks import PROGRAM, SIMULATED, leftover
+from containers import IMAGE, INSTALLER, mounted
+from roots import INSTALLED
 
 
 def manifest(example):
@@ -18,7 +19,7 @@ def manifest(example):
     for container in pod["spec"]["initContainers"]:
         container["image"] = f"localhost/{INSTALLER}:latest"
     [train] = pod["spec"]["containers"]
-    train.update(image=f"localhost/{IMAGE}:latest", command=[PROGRAM])
+    train.update(image=f"localhost/{IMAGE}:latest", command=["/bin/sh", "-c", f"{PROGRAM}; {PROGRAM} kill; exit 0"])
     train["resources"].pop("limits")
     train["env"].append({"name": "LD_LIBRARY_PATH", "value": SIMULATED})
     told = {"POOL_NODE_NAME": "node", "POOL_POD_NAME": "training"}  # by the kubelet, which also fills them in; podman does neither
@@ -35,7 +36,8 @@ def manifest(example):
 
 
 def check_kube(world):
-    """The init container brings the libraries, the ConfigMap the configuration, and the report lands on the claim."""
+    """The init container brings the libraries, the ConfigMap the configuration, and the report lands on the claim; that of a killed
+    process too, once it is taken out of its page."""
     file = world.folder / "pod.yaml"
     file.write_text(manifest(world.example))
     world.podman.must("play", "kube", "--network", "none", file)
@@ -43,7 +45,10 @@ def check_kube(world):
     _, output, errors = world.podman.command("logs", "training-train")
     if "program: right" not in output or "gpupool: device 0" not in errors:
         yield f"the container said {output!r} and {errors!r}"
-    listing = world.podman.run(IMAGE, ["/bin/ls", "/claim"], "-v", "gpupool-reports:/claim")[1].split()
-    if len(listing) != 1 or not listing[0].startswith("node-training-0-"):
+    claim = ("-v", "gpupool-reports:/claim", "--user", "1000")
+    listing = world.podman.run(IMAGE, ["/bin/ls", "/claim"], *claim)[1].split()
+    if len(listing) != 2 or not listing[0].startswith("gpupool-1000-") or not listing[1].startswith("node-training-0-"):
         yield f"on the claim: {listing}"
+    report = [f"{INSTALLED}/bin/gpupool", "report", "--leftover", "--json"]
+    yield from leftover(world.podman.run(IMAGE, report, *claim, *mounted(world), GPUPOOL_STATS_PAGES="/claim"))
     world.podman.command("play", "kube", "--down", file)

@@ -32,7 +32,8 @@ Object{
           fieldRef: Object.spec.containers.env.valueFrom.fieldRef{fieldPath: "spec.nodeName"}}},
         Object.spec.containers.env{name: "POOL_POD_NAME", valueFrom: Object.spec.containers.env.valueFrom{
           fieldRef: Object.spec.containers.env.valueFrom.fieldRef{fieldPath: "metadata.name"}}},
-        Object.spec.containers.env{name: "GPUPOOL_STATS_PATH", value: "/var/lib/gpupool/$(POOL_NODE_NAME)-$(POOL_POD_NAME)-%r-%p.json"}
+        Object.spec.containers.env{name: "GPUPOOL_STATS_PATH", value: "/var/lib/gpupool/$(POOL_NODE_NAME)-$(POOL_POD_NAME)-%r-%p.json"},
+        Object.spec.containers.env{name: "GPUPOOL_STATS_PAGES", value: "/var/lib/gpupool"}
       ]),
       volumeMounts: [
         Object.spec.containers.volumeMounts{name: "gpupool", mountPath: "/opt/gpupool", readOnly: true},
