@@ -8,7 +8,7 @@ import argparse
 import pathlib
 import sys
 
-FOLDERS = ("config", "pool", "device", "preload", "cli", "tests", "scripts", "docs")
+FOLDERS = ("config", "pool", "live", "device", "preload", "cli", "tests", "scripts", "docs")
 OTHER_PLACES = ("cmake", ".ci")
 
 SKIPPED = 77  # exit status that ctest shows as "Skipped"
