@@ -1,7 +1,7 @@
 // How one process of a user asks another to give device memory back: a letter in the other's live page. The asker takes
-// a free letter, writes it, rings the bell and waits for the answer, never longer than it chooses to; the owner's thread
-// sleeps on the bell (a futex, so that an idle process costs nothing and answers all the same). A letter belongs to
-// whoever moved its state last, so no lock is needed, and a process that dies with one in hand blocks nobody.
+// a free letter, writes it, rings the bell and waits for the answer, never longer than it chooses to; the owner's
+// thread sleeps on the bell (a futex, so that an idle process costs nothing and answers all the same). A letter belongs
+// to whoever moved its state last, so no lock is needed, and a process that dies with one in hand blocks nobody.
 #pragma once
 
 #include <chrono>
@@ -21,11 +21,11 @@ struct GiveBack {
 };
 
 enum class Reply : std::uint8_t {
-  kGiven,     // `given` says how much
-  kNotYet,    // no answer in time; the letter has been taken back, or will be answered to nobody
-  kNobody,    // the process has no thread that reads letters
-  kTooMany,   // all letters are in use
-  kNoPage,    // the file is none, is gone, or is not ours
+  kGiven,    // `given` says how much
+  kNotYet,   // no answer in time; the letter has been taken back, or will be answered to nobody
+  kNobody,   // the process has no thread that reads letters
+  kTooMany,  // all letters are in use
+  kNoPage,   // the file is none, is gone, or is not ours
 };
 
 struct Answer {

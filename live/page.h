@@ -82,12 +82,12 @@ struct PageCurve {
 /// A request of another process of this user: give memory back. See mailbox.h for who changes what when.
 struct Letter {
   std::atomic<std::uint32_t> state{0};
-  std::uint32_t from = 0;         // process id, for the log
-  std::uint64_t written_ns = 0;   // CLOCK_MONOTONIC
-  std::uint64_t want = 0;         // bytes; all ones for as much as there is
-  std::uint64_t keep = 0;         // bytes that each pool may keep in any case
-  std::uint64_t given = 0;        // the answer
-  PageText<48> uuid;              // of the card; empty for all
+  std::uint32_t from = 0;        // process id, for the log
+  std::uint64_t written_ns = 0;  // CLOCK_MONOTONIC
+  std::uint64_t want = 0;        // bytes; all ones for as much as there is
+  std::uint64_t keep = 0;        // bytes that each pool may keep in any case
+  std::uint64_t given = 0;       // the answer
+  PageText<48> uuid;             // of the card; empty for all
 };
 
 struct Mailbox {
@@ -103,15 +103,15 @@ inline constexpr unsigned kMostStats = 128;
 struct PoolSlot {
   enum State : std::uint64_t { kUnused, kServing, kRetired };
   Counter state;
-  std::uint64_t device = 0;  // CUDA ordinal in its process
+  std::uint64_t device = 0;   // CUDA ordinal in its process
   std::uint64_t created = 0;  // 1: of a context that the program created, 0: of the primary one
   std::uint64_t pre_reserved = 0;
   std::uint64_t limit = 0;
   PageText<48> uuid;
   PageText<96> card;
-  Counter largest_hole;                        // when last looked at
-  Counter hole_bytes;                          // the same
-  Counter fragmentation_at_peak_millionths;    // holes' bytes outside the largest hole, when most was live
+  Counter largest_hole;                          // when last looked at
+  Counter hole_bytes;                            // the same
+  Counter fragmentation_at_peak_millionths;      // holes' bytes outside the largest hole, when most was live
   std::atomic<std::uint64_t> unwaited_frees{0};  // plain frees that did not wait for the card
   SizeHistogram sizes;
   Stats stats;
@@ -145,8 +145,8 @@ inline void describe_layout(Page& page) {
   page.page_bytes = sizeof(Page);
   page.pool_bytes = sizeof(PoolSlot);
   page.stat_count = 0;
-#define GAUGE(name, unit, sentence)                \
-  page.stat_names[page.stat_count++].set(#name);   \
+#define GAUGE(name, unit, sentence)              \
+  page.stat_names[page.stat_count++].set(#name); \
   page.stat_names[page.stat_count++].set(#name ".peak");
 #define COUNTER(name, unit, sentence) page.stat_names[page.stat_count++].set(#name);
 #include "pool/stats.def"

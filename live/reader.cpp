@@ -55,8 +55,8 @@ void translate(const Page& page, const std::vector<std::uint64_t>& words, Stats&
     }
     return 0;
   };
-#define GAUGE(name, unit, sentence)         \
-  stats.name.set(word(#name ".peak"));      \
+#define GAUGE(name, unit, sentence)    \
+  stats.name.set(word(#name ".peak")); \
   stats.name.set(word(#name));
 #define COUNTER(name, unit, sentence) stats.name.set(word(#name));
 #include "pool/stats.def"

@@ -45,7 +45,8 @@ class Rows {
 
 ReportSection pool_section(const PoolSlot& pool, std::uint64_t pinned) {
   const Stats& stats = pool.stats;
-  ReportSection section{.list = "pools", .title = "device " + std::to_string(pool.device) + " (" + pool.card.get() + ")"};
+  ReportSection section{.list = "pools",
+                        .title = "device " + std::to_string(pool.device) + " (" + pool.card.get() + ")"};
   Rows rows(section);
   rows.number("device", ReportUnit::kCount, pool.device, "CUDA ordinal");
   rows.text("uuid", pool.uuid.get(), "the card");
