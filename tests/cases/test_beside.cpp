@@ -38,7 +38,8 @@ TEST_CASE("a capture is unharmed while other threads allocate, grow and trim", "
 }
 
 // second_stream fails: see docs/known-faults.md.
-TEST_CASE("where memory is short, a request waits for what was freed, whoever freed it and whoever serves", "[!mayfail]") {
+TEST_CASE("where memory is short, a request waits for what was freed, whoever freed it and whoever serves",
+          "[!mayfail]") {
   for (const char* name : {"handed_on", "freed_for_the_driver", "freed_for_another_context", "second_stream"}) {
     const Environment patient = {{"GPUPOOL_SIM_DEADLOCK_MS", "20000"}};
     passes(name, patient, Preload::kNone);
