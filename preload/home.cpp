@@ -71,13 +71,11 @@ Home::Home(const DriverApi& api, const Captures& captures, CUcontext context, CU
   process().page.publish(setup().options.stats.pages);
   if (resolved_.max != 0) {
     show(process().page.new_pool());
-    start_pool(captures, first_bytes);
     process().neighbours.start();
+    start_pool(captures, first_bytes);
   }
-  log::identify(serves() ? "pool of " + readable(resolved_.size) + ", at most " + readable(resolved_.max) +
-                               ", on device " + std::to_string(device_) + " (" + card_ + "), " +
-                               to_text(resolved_.options.strategy) + (vmm_ ? ", vmm" : ", arena")
-                         : "no pool on device " + std::to_string(device_) + ", " + to_text(resolved_.options.strategy));
+  if (!serves())
+    log::identify("no pool on device " + std::to_string(device_) + ", " + to_text(resolved_.options.strategy));
 }
 
 Home::~Home() = default;
@@ -126,6 +124,9 @@ void Home::start_pool(const Captures& captures, std::uint64_t first_bytes) {
   }
   log::info("device " + std::to_string(device_) + " (" + card_ + "): pool of " + readable(resolved_.size) +
             ", at most " + readable(resolved_.max) + (vmm_ ? ", vmm" : ", arena"));
+  log::identify("pool of " + readable(resolved_.size) + ", at most " + readable(resolved_.max) + ", on device " +
+                std::to_string(device_) + " (" + card_ + "), " + to_text(resolved_.options.strategy) +
+                (vmm_ ? ", vmm" : ", arena"));
   if (missing != 0) start_prefill();
 }
 

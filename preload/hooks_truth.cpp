@@ -26,13 +26,13 @@ struct Pools {
   std::uint64_t holes = 0;
   std::uint64_t live = 0;
   std::uint64_t max = 0;
-  bool known = false;  // there is a home, with a pool or without
+  bool known = false;  // a context has asked for memory, and got a pool or none
 };
 
 Pools pools_of(CUdevice device) {
   Pools sum;
   process().registry.each([&](Home& home) {
-    if (home.device() != device) return;
+    if (home.device() != device || !home.alive()) return;
     sum.known = true;
     if (!home.serves()) return;
     sum.reserved += home.tape()->stats().reserved.current();

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <new>
-#include <system_error>
 
 #include "config/text.h"
 #include "device/card.h"
@@ -60,7 +60,7 @@ void Neighbours::start() {
       }
     });
     page_.page().mailbox.open.store(1, std::memory_order_release);
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {
     log::info("no thread to answer neighbours on the card: their requests for memory fail");
   }
 }

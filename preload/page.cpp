@@ -70,14 +70,15 @@ bool OwnPage::make_file(const std::string& folder) {
   int file = -1;
   for (int image = 0; file < 0 && image < kMostImages; ++image) {
     name_ = image == 0 ? stem : stem + "-" + std::to_string(image);
-    file = open((folder + "/" + name_).c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    path_ = folder + "/" + name_;
+    file = open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (file < 0 && errno != EEXIST) break;
   }
   folder_ = folder;
   if (file >= 0 && take_over(file)) return true;
   const int error = errno;
   if (file >= 0) {
-    unlink((folder_ + "/" + name_).c_str());
+    unlink(path_.c_str());
     close(file);
   }
   name_.clear();
@@ -116,7 +117,7 @@ void OwnPage::note_time() { page_->seen_ms.set((monotonic_ns() - page_->identity
 // The mapping and the descriptor stay: other threads still count, and the lock tells readers not to take a page whose
 // name they have just read for one that was left behind.
 void OwnPage::remove() {
-  if (!name_.empty()) unlink((folder_ + "/" + name_).c_str());
+  if (!name_.empty()) unlink(path_.c_str());
 }
 
 void describe(Page& page) {

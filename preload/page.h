@@ -48,6 +48,7 @@ class OwnPage {
   int file_ = -1;
   std::string folder_;
   std::string name_;
+  std::string path_;  // kept whole: at the end of the process there may be no memory to put it together
   std::vector<std::unique_ptr<PoolSlot>> elsewhere_;
 };
 

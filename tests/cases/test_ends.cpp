@@ -32,8 +32,7 @@ void as_natively(const std::string& name, const Environment& settings = {}) {
 
 TEST_CASE("a context that is detached for the last time goes with its memory") { as_natively("detached_context"); }
 
-// Fails since the counters lie in the live page: see docs/known-faults.md.
-TEST_CASE("a primary context that a green one held last gives its memory back", "[!mayfail]") {
+TEST_CASE("a primary context that a green one held last gives its memory back") {
   as_natively("green_context_is_the_last");
 }
 

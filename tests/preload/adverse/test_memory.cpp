@@ -16,8 +16,7 @@ TEST_CASE("a single allocation of the core that fails") {
   for (int n = 1; n < 120; n += n < 20 ? 1 : 7) refuse(std::to_string(n));
 }
 
-// Some moments fail since the live page: see docs/known-faults.md.
-TEST_CASE("no host memory for the core from some moment on", "[!mayfail]") {
+TEST_CASE("no host memory for the core from some moment on") {
   // The first allocation is the C++ library's own store for exceptions, made when the core is loaded.
   for (int n = 2; n < 400; n += n < 20 ? 3 : 23) refuse(std::to_string(n) + "+");
 }
