@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "config/text.h"
+#include "live/write_all.h"
 
 namespace gpupool::cli {
 namespace {
@@ -39,16 +40,6 @@ std::string_view code_of(Colour colour) {
       return "\033[31m";
   }
   return "";
-}
-
-bool write_all(int file, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = write(file, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
 }
 
 }  // namespace

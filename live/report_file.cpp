@@ -7,21 +7,12 @@
 #include <cerrno>
 
 #include "live/report.h"
+#include "live/write_all.h"
 
 namespace gpupool {
 namespace {
 
 constexpr int kMostSuffixes = 1000;
-
-bool write_all(int file, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = write(file, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
-}
 
 // A file that nobody else has, in the folder of `path`, complete and closed; empty on failure.
 std::string complete_temporary(const std::string& path, std::string_view text) {

@@ -8,13 +8,13 @@ namespace {
 
 // Handle sizes, see docs/decisions/0004-handle-sizes.md. A pool that grows takes small handles while it is small, so
 // that free ones can move to where they are needed; one that is reserved up front takes few large ones.
-constexpr std::uint64_t kFullSpeedPiece = std::uint64_t{32}
-                                          << 20;                   // copies over handles of this size run at full speed
-constexpr std::uint64_t kLargestPiece = std::uint64_t{128} << 20;  // larger ones are created no faster
+// Copies over handles of kFullSpeedPiece run at full speed; ones larger than kLargestPiece are created no faster.
+constexpr std::uint64_t kFullSpeedPiece = std::uint64_t{32} << 20;
+constexpr std::uint64_t kLargestPiece = std::uint64_t{128} << 20;
 constexpr std::uint64_t kPiecesHeld = 512;
 constexpr std::uint64_t kPiecesReserved = 1024;
-constexpr std::uint64_t kExactGrowthShare =
-    1024;  // exact growth takes at most this part of what is held beyond the need
+// Exact growth takes at most this part of what is held beyond the need.
+constexpr std::uint64_t kExactGrowthShare = 1024;
 // Where more than this part of what is held lies in holes, handles are this many times smaller, so that they can move.
 constexpr std::uint64_t kFragmentedShare = 60;
 constexpr std::uint64_t kFragmentedPieces = 4;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <string_view>
 #include <type_traits>
 
 namespace gpupool {
@@ -79,6 +80,11 @@ struct TraceRecord {
 
 static_assert(sizeof(TraceFileHead) == 16 && sizeof(TraceBlockHead) == 64 && sizeof(TraceRecord) == 40);
 static_assert(std::is_trivially_copyable_v<TraceRecord> && std::is_trivially_copyable_v<TraceBlockHead>);
+
+/// A text as what a checksum is made of.
+inline std::span<const unsigned char> trace_bytes(std::string_view text) {
+  return {reinterpret_cast<const unsigned char*>(text.data()), text.size()};
+}
 
 /// FNV-1a, 64 bits (draft-eastlake-fnv), of `head` with checksum 0 and what follows it.
 inline std::uint64_t trace_checksum(TraceBlockHead head, std::span<const unsigned char> packed) {

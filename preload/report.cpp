@@ -9,6 +9,7 @@
 
 #include "config/text.h"
 #include "live/report.h"
+#include "live/write_all.h"
 #include "preload/process.h"
 #include "preload/quiet_signals.h"
 #include "preload/red_zones.h"
@@ -17,13 +18,7 @@
 namespace gpupool {
 namespace {
 
-void say(const std::string& text) {
-  for (std::size_t done = 0; done < text.size();) {
-    const ssize_t written = write(STDERR_FILENO, text.data() + done, text.size() - done);
-    if (written <= 0) return;
-    done += static_cast<std::size_t>(written);
-  }
-}
+void say(const std::string& text) { write_all(STDERR_FILENO, text); }
 
 // `inside`: the process ends in the middle of one of our own calls, whose locks nobody will give up.
 void report_process(Process& ending, bool inside, const Guard& guard) {

@@ -8,6 +8,9 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <string_view>
+
+#include "live/write_all.h"
 
 namespace gpupool {
 namespace {
@@ -19,16 +22,8 @@ int create_new(const std::string& path) {
   return open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
-bool write_all(int file, const unsigned char* bytes, std::size_t count) {
-  while (count > 0) {
-    const ssize_t written = write(file, bytes, count);
-    if (written < 0 && errno == EINTR) continue;
-    if (written == 0) errno = EIO;
-    if (written <= 0) return false;
-    bytes += written;
-    count -= static_cast<std::size_t>(written);
-  }
-  return true;
+std::string_view text_of(const unsigned char* bytes, std::size_t count) {
+  return {reinterpret_cast<const char*>(bytes), count};
 }
 
 }  // namespace
@@ -63,7 +58,7 @@ bool TraceFile::create(const std::string& path) {
   unsigned char raw[sizeof head];
   std::memcpy(raw, &head, sizeof head);
   end_ = sizeof head;
-  return write_all(file_, raw, sizeof raw);
+  return write_all(file_, text_of(raw, sizeof raw));
 }
 
 bool TraceFile::append(TraceBlockHead head, std::span<const unsigned char> payload) {
@@ -83,7 +78,7 @@ bool TraceFile::append(TraceBlockHead head, std::span<const unsigned char> paylo
   head.packed = static_cast<std::uint32_t>(packed);
   head.checksum = trace_checksum(head, {packed_.data() + sizeof head, packed});
   std::memcpy(packed_.data(), &head, sizeof head);
-  if (!write_all(file_, packed_.data(), sizeof head + packed)) {
+  if (!write_all(file_, text_of(packed_.data(), sizeof head + packed))) {
     const int why = errno;
     // Half a block would be read as damage; where even this fails, the reader finds the next whole block.
     if (ftruncate(file_, static_cast<off_t>(end_)) == 0) lseek(file_, static_cast<off_t>(end_), SEEK_SET);

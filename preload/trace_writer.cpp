@@ -1,9 +1,6 @@
 // See trace_writer.h.
 #include "preload/trace_writer.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -12,31 +9,12 @@
 
 #include "config/text.h"
 #include "preload/log.h"
+#include "preload/quiet_thread.h"
 
 namespace gpupool {
 namespace {
 
 constexpr std::uint64_t kMillisecond = 1'000'000;
-
-std::span<const unsigned char> bytes_of_text(const std::string& text) {
-  return {reinterpret_cast<const unsigned char*>(text.data()), text.size()};
-}
-
-// No signal of the program may be handled on a thread it does not know.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_{};
-};
 
 }  // namespace
 
@@ -44,8 +22,7 @@ TraceWriter::TraceWriter(std::string path, std::string text, PoolText pools)
     : wanted_path_(std::move(path)), text_(std::move(text)), pools_(std::move(pools)), began_(now()) {
   batch_.reserve(kBatch);
   payload_.resize(kBatch * sizeof(TraceRecord));
-  const SignalsBlocked blocked;
-  thread_ = std::thread([this] { run(); });
+  thread_ = quiet_thread([this] { run(); });
 }
 
 TraceWriter::~TraceWriter() { finish(); }
@@ -86,7 +63,7 @@ bool TraceWriter::drain() {
 }
 
 void TraceWriter::append_text() {
-  if (!text_.empty() && append(TraceBlockKind::kText, 0, began_, bytes_of_text(text_))) text_.clear();
+  if (!text_.empty() && append(TraceBlockKind::kText, 0, began_, trace_bytes(text_))) text_.clear();
 }
 
 void TraceWriter::write_batch() {

@@ -17,10 +17,6 @@ namespace {
 
 constexpr std::size_t kMostTextLines = 100'000;
 
-std::span<const unsigned char> bytes_of(const std::string& text) {
-  return {reinterpret_cast<const unsigned char*>(text.data()), text.size()};
-}
-
 // From ticks to nanoseconds since the trace began, on the line through two moments.
 class Clock {
  public:
@@ -116,7 +112,7 @@ class Reader {
 
   void records(std::uint32_t count) {
     records_.resize(count);
-    gather_records(bytes_of(blocks_.payload()).data(), records_);
+    gather_records(trace_bytes(blocks_.payload()).data(), records_);
     for (const TraceRecord& record : records_) {
       if (record.kind == TraceKind::kRequest)
         request(record);

@@ -14,6 +14,7 @@
 
 #include "cli/console.h"
 #include "config/text.h"
+#include "live/write_all.h"
 
 namespace gpupool::cli {
 namespace {
@@ -43,13 +44,9 @@ Source::Source(std::string_view bytes, const std::string& name) : path_(name) {
   const int file =
       static_cast<int>(syscall(SYS_memfd_create, "trace", MFD_CLOEXEC));  // glibc 2.17 has no function for it
   if (file < 0) refuse(name, error_text(errno));
-  while (!bytes.empty()) {
-    const ssize_t written = write(file, bytes.data(), bytes.size());
-    if (written <= 0) {
-      close(file);
-      refuse(name, "not enough memory on this host");
-    }
-    bytes.remove_prefix(static_cast<std::size_t>(written));
+  if (!write_all(file, bytes)) {
+    close(file);
+    refuse(name, "not enough memory on this host");
   }
   lseek(file, 0, SEEK_SET);
   start(file);

@@ -1,6 +1,5 @@
 // Contexts, streams and threads that end, faults, and old drivers.
-#include "tests/catch.h"
-#include "tests/preload/core/run.h"
+#include "tests/cases/passes.h"
 
 using namespace gpupool::tests;
 
@@ -11,14 +10,6 @@ const Environment kWays[] = {{},
                              {{"GPUPOOL_POOL_BACKING", "arena"}},
                              {{"GPUPOOL_POOL_DIRECT_ABOVE", "16MiB"}},
                              {{"GPUPOOL_POOL_REUSE", "sync"}}};
-
-void passes(const std::string& name, const Environment& settings, Preload preload = Preload::kFront) {
-  const Outcome outcome = run_case(name, settings, preload);
-  std::string how;
-  for (const auto& [key, value] : settings) how += key + "=" + value + " ";
-  INFO(name << " " << how << "\n" << outcome.out << outcome.err);
-  CHECK(outcome.status == 0);
-}
 
 void as_natively(const std::string& name, const Environment& settings = {}) {
   passes(name, settings, Preload::kNone);

@@ -1,8 +1,7 @@
 // Memory as programs see it, on each backing and strategy; orders are seen in the data.
 #include <nlohmann/json.hpp>
 
-#include "tests/catch.h"
-#include "tests/preload/core/run.h"
+#include "tests/cases/passes.h"
 
 using namespace gpupool::tests;
 using nlohmann::json;
@@ -13,14 +12,6 @@ const Environment kWays[] = {{},
                              {{"GPUPOOL_POOL_STRATEGY", "auto_growth"}},
                              {{"GPUPOOL_POOL_BACKING", "arena"}},
                              {{"GPUPOOL_POOL_DIRECT_ABOVE", "16MiB"}}};
-
-void passes(const std::string& name, Environment settings = {}) {
-  const Outcome outcome = run_case(name, settings);
-  std::string how;
-  for (const auto& [key, value] : settings) how += key + "=" + value + " ";
-  INFO(name << " " << how << "\n" << outcome.out << outcome.err);
-  CHECK(outcome.status == 0);
-}
 
 void passes_every_way(const std::string& name, const Environment& settings = {}) {
   for (Environment way : kWays) {

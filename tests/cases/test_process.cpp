@@ -3,21 +3,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/catch.h"
-#include "tests/preload/core/run.h"
+#include "tests/cases/passes.h"
 
 using namespace gpupool::tests;
 using nlohmann::json;
-
-namespace {
-
-void passes(const std::string& name, const Environment& settings = {}) {
-  const Outcome outcome = run_case(name, settings);
-  INFO(name << "\n" << outcome.out << outcome.err);
-  CHECK(outcome.status == 0);
-}
-
-}  // namespace
 
 TEST_CASE("signal dispositions stay the program's", "[case-11][case-30]") { passes("signals"); }
 

@@ -10,23 +10,13 @@
 namespace {
 
 using program::Kernels;
+using program::take;
+using program::take_ordered;
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 constexpr CUstreamCaptureMode kModes[] = {CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
                                           CU_STREAM_CAPTURE_MODE_RELAXED};
-
-CUdeviceptr take(std::size_t bytes) {
-  CUdeviceptr block = 0;
-  OK(cuMemAlloc(&block, bytes));
-  return block;
-}
-
-CUdeviceptr take_ordered(std::size_t bytes, CUstream stream) {
-  CUdeviceptr block = 0;
-  OK(cuMemAllocAsync(&block, bytes, stream));
-  return block;
-}
 
 // All the memory that the pool may hold, free again.
 void fill_the_pool() {

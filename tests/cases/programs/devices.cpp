@@ -10,29 +10,15 @@
 namespace {
 
 using program::Kernels;
+using program::new_context;
+using program::take;
 
 constexpr std::uint64_t kMiB = 1 << 20;
-
-CUdeviceptr take(std::size_t bytes) {
-  CUdeviceptr block = 0;
-  OK(cuMemAlloc(&block, bytes));
-  return block;
-}
 
 CUdevice device_now() {
   CUdevice device = -1;
   OK(cuCtxGetDevice(&device));
   return device;
-}
-
-CUcontext new_context() {
-  CUcontext context = nullptr;
-#if CUDA_VERSION >= 13000
-  OK(cuCtxCreate(&context, nullptr, 0, 0));
-#else
-  OK(cuCtxCreate(&context, 0, 0));
-#endif
-  return context;
 }
 
 bool primary_is_active(CUdevice device) {

@@ -12,30 +12,11 @@
 namespace {
 
 using program::Kernels;
+using program::new_context;
+using program::take;
+using program::take_ordered;
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
-
-CUdeviceptr take(std::size_t bytes) {
-  CUdeviceptr block = 0;
-  OK(cuMemAlloc(&block, bytes));
-  return block;
-}
-
-CUdeviceptr take_ordered(std::size_t bytes, CUstream stream) {
-  CUdeviceptr block = 0;
-  OK(cuMemAllocAsync(&block, bytes, stream));
-  return block;
-}
-
-CUcontext new_context() {
-  CUcontext context = nullptr;
-#if CUDA_VERSION >= 13000
-  OK(cuCtxCreate(&context, nullptr, 0, 0));
-#else
-  OK(cuCtxCreate(&context, 0, 0));
-#endif
-  return context;
-}
 
 // The card's free memory as a fresh context of another kind sees it: what is held by a tape that should be gone is
 // missing.

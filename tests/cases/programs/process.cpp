@@ -13,16 +13,12 @@
 
 namespace {
 
+using program::take;
+
 int wait_for(pid_t child) {
   int status = 0;
   waitpid(child, &status, 0);
   return status;
-}
-
-CUdeviceptr take(std::size_t bytes) {
-  CUdeviceptr block = 0;
-  OK(cuMemAlloc(&block, bytes));
-  return block;
 }
 
 // Lives as long as the process, as a framework's cache does, and frees when the driver may have gone already.

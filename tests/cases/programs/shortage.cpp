@@ -9,16 +9,11 @@
 namespace {
 
 using program::Kernels;
+using program::take;
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 std::size_t most_of_the_free() { return program::free_memory() / 4 * 3; }
-
-CUdeviceptr take(std::size_t bytes) {
-  CUdeviceptr block = 0;
-  OK(cuMemAlloc(&block, bytes));
-  return block;
-}
 
 // Holds up a stream until it is let go.
 class Gate {
@@ -51,6 +46,17 @@ class Gate {
   std::thread later_;
 };
 
+// Memory that work of a stream uses for a while.
+struct BlockInUse {
+  BlockInUse(Kernels& kernels, std::size_t bytes, CUstream stream) : block(take(bytes)), gate(kernels) {
+    gate.shut(stream);
+    gate.open_later();
+    OK(cuMemsetD8Async(block, 1, kMiB, stream));
+  }
+  const CUdeviceptr block;
+  Gate gate;
+};
+
 }  // namespace
 
 // One thread frees, another then takes: natively the first one has waited.
@@ -60,14 +66,10 @@ CASE(handed_on) {
   const CUstream stream = program::new_stream();
   const std::size_t bytes = most_of_the_free();
   for (const bool ordered : {false, true}) {
-    const CUdeviceptr block = take(bytes);
-    Gate gate(kernels);
-    gate.shut(stream);
-    gate.open_later();
-    OK(cuMemsetD8Async(block, 1, kMiB, stream));
+    const BlockInUse used(kernels, bytes, stream);
     std::thread([&] {
       OK(cuCtxSetCurrent(context));
-      OK(cuMemFree(block));
+      OK(cuMemFree(used.block));
     }).join();
     CUdeviceptr next = 0;
     OK(ordered ? cuMemAllocAsync(&next, bytes, program::new_stream()) : cuMemAlloc(&next, bytes));
@@ -82,12 +84,8 @@ CASE(freed_for_the_driver) {
   Kernels kernels;
   const CUstream stream = program::new_stream();
   const std::size_t bytes = most_of_the_free();
-  const CUdeviceptr block = take(bytes);
-  Gate gate(kernels);
-  gate.shut(stream);
-  gate.open_later();
-  OK(cuMemsetD8Async(block, 1, kMiB, stream));
-  OK(cuMemFree(block));
+  const BlockInUse used(kernels, bytes, stream);
+  OK(cuMemFree(used.block));
   CUmemAllocationProp prop{};
   prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   prop.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
@@ -102,14 +100,9 @@ CASE(freed_for_another_context) {
   Kernels kernels;
   const CUstream stream = program::new_stream();
   const std::size_t bytes = most_of_the_free();
-  const CUdeviceptr block = take(bytes);
-  Gate gate(kernels);
-  gate.shut(stream);
-  gate.open_later();
-  OK(cuMemsetD8Async(block, 1, kMiB, stream));
-  OK(cuMemFree(block));
-  CUcontext other = nullptr;
-  OK(cuCtxCreate(&other, nullptr, 0, 0));
+  const BlockInUse used(kernels, bytes, stream);
+  OK(cuMemFree(used.block));
+  const CUcontext other = program::new_context();
   const CUdeviceptr next = take(bytes);
   OK(cuMemFree(next));
   OK(cuCtxDestroy(other));

@@ -25,6 +25,28 @@ CUstream new_stream() {
   return stream;
 }
 
+CUcontext new_context() {
+  CUcontext context = nullptr;
+#if CUDA_VERSION >= 13000
+  OK(cuCtxCreate(&context, nullptr, 0, 0));
+#else
+  OK(cuCtxCreate(&context, 0, 0));
+#endif
+  return context;
+}
+
+CUdeviceptr take(std::size_t bytes) {
+  CUdeviceptr block = 0;
+  OK(cuMemAlloc(&block, bytes));
+  return block;
+}
+
+CUdeviceptr take_ordered(std::size_t bytes, CUstream stream) {
+  CUdeviceptr block = 0;
+  OK(cuMemAllocAsync(&block, bytes, stream));
+  return block;
+}
+
 }  // namespace program
 
 int main(int count, char** words) {

@@ -49,6 +49,11 @@ CUcontext begin(CUdevice device = 0);
 std::size_t free_memory();
 
 CUstream new_stream();
+CUcontext new_context();
+
+/// Device memory, plain or in the order of a stream. 0 after a failed check.
+CUdeviceptr take(std::size_t bytes);
+CUdeviceptr take_ordered(std::size_t bytes, CUstream stream);
 
 /// An attribute of an address, by type.
 template <class Value>
