@@ -41,7 +41,7 @@ class DriverApi : public Api {
 
 // The names in the header are functions of the library that the program does not link.
 struct Runtime {
-#define FUNCTION(name) decltype(&::name) name##_;
+#define FUNCTION(name) NotedAs<decltype(&::name)> name##_;
 #include "tests/differential/runtime.def"
 #undef FUNCTION
 };
@@ -94,8 +94,8 @@ std::unique_ptr<Api> runtime_api(const std::string& path) {
     std::exit(2);
   }
   const auto look_up = [library](const char* name, auto& out) {
-    out = reinterpret_cast<std::remove_reference_t<decltype(out)>>(dlsym(library, name));
-    if (out) return;
+    out = {reinterpret_cast<decltype(out.function)>(dlsym(library, name)), name};
+    if (out.function) return;
     std::fprintf(stderr, "differential: the runtime has no %s\n", name);
     std::exit(2);
   };

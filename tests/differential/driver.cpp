@@ -13,9 +13,9 @@ namespace {
 #define SYMBOL(name) SYMBOL_TEXT(name)
 
 template <class Function>
-void look_up(void* library, const char* symbol, Function& out) {
-  out = reinterpret_cast<Function>(dlsym(library, symbol));
-  if (out) return;
+void look_up(void* library, const char* symbol, Noted<Function>& out) {
+  out = {reinterpret_cast<decltype(out.function)>(dlsym(library, symbol)), symbol};
+  if (out.function) return;
   std::fprintf(stderr, "differential: the driver has no %s\n", symbol);
   std::exit(2);
 }

@@ -4,10 +4,12 @@
 
 #include <cuda.h>
 
+#include "tests/differential/watch.h"
+
 namespace differential {
 
 struct Driver {
-#define FUNCTION(name) decltype(&::name) name##_ = nullptr;
+#define FUNCTION(name) NotedAs<decltype(&::name)> name##_;
 #include "tests/differential/driver.def"
 #undef FUNCTION
 };

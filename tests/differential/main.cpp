@@ -1,10 +1,12 @@
 // A seeded random program over the driver or the runtime that prints every answer, so that the output with the preload
 // can be compared with the output without it: scripts/differential does that, on the simulated driver or a real card.
-//   differential [--calls N] [--seed S] [--threads T] [--api driver|runtime] [--cudart PATH] [--exceptions]
+// Kinds of step are rows of kinds.def, separated by commas; without --only those that a real driver defines, with --all
+// every one. When a call does not return for --patience seconds the program ends and names it, as it does in a crash.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "tests/differential/operations.h"
 #include "tests/differential/threads.h"
@@ -13,43 +15,60 @@ namespace differential {
 namespace {
 
 constexpr std::size_t kMostLive = std::size_t{1} << 30;
+constexpr const char* kUsage =
+    " [--calls N] [--seed S] [--threads T] [--api driver|runtime] [--cudart PATH]\n"
+    "       [--only KINDS] [--skip KINDS] [--all] [--patience SECONDS] | --exceptions | --kinds";
 
 struct Options {
   unsigned long calls = 1000;
   std::uint64_t seed = 1;
   unsigned threads = 1;
+  unsigned patience_seconds = 30;
   std::string api = "driver";
   std::string cudart = "libcudart.so.13";
+  std::string only;
+  std::string skip;
+  bool all = false;
 };
 
-struct Weighted {
+enum class Care : unsigned char { kDefined, kDaring };
+
+struct Step {
+  const char* name;
   unsigned weight;
-  void (*operation)(World&);
+  Care care;
+  void (*play)(World&);
 };
 
-constexpr Weighted kOperations[] = {
-    {20, allocate},       {6, allocate_rows},   {20, allocate_ordered}, {3, allocate_oddly}, {2, allocate_elsewhere},
-    {40, free_block},     {4, free_wrongly},    {30, use_contents},     {8, ask_range},      {12, ask_attributes},
-    {4, ask_free_memory}, {3, ask_for_handles}, {5, change_streams},    {8, synchronize},    {4, capture},
-    {5, change_pools},    {8, ask_pools},
+constexpr Step kSteps[] = {
+#define KIND(name, weight, care) {#name, weight, Care::care, name},
+#include "tests/differential/kinds.def"
+#undef KIND
 };
 
-// Steps between them, about.
-constexpr std::uint64_t kBetweenContexts = 150;
-constexpr std::uint64_t kBetweenLoneThreads = 100;
-constexpr std::uint64_t kBetweenResets = 700;
+bool is_in(const std::string& list, const std::string& name) {
+  return ("," + list + ",").find("," + name + ",") != std::string::npos;
+}
 
-void step(World& world) {
-  if (world.one_in(kBetweenContexts)) return use_second_context(world);
-  if (world.one_in(kBetweenLoneThreads)) return act_without_context(world);
-  if (world.one_in(kBetweenResets)) return reset_device(world);
-  unsigned sum = 0;
-  for (const Weighted& each : kOperations) sum += each.weight;
-  std::uint64_t choice = world.below(sum);
-  for (const Weighted& each : kOperations) {
-    if (choice < each.weight) return each.operation(world);
-    choice -= each.weight;
+std::vector<Step> chosen(const Options& options) {
+  std::vector<Step> steps;
+  for (const Step& step : kSteps) {
+    const bool asked =
+        options.only.empty() ? options.all || step.care == Care::kDefined : is_in(options.only, step.name);
+    if (asked && !is_in(options.skip, step.name)) steps.push_back(step);
   }
+  return steps;
+}
+
+const Step& any_of(World& world, const std::vector<Step>& steps) {
+  std::uint64_t sum = 0;
+  for (const Step& step : steps) sum += step.weight;
+  std::uint64_t choice = world.below(sum);
+  for (const Step& step : steps) {
+    if (choice < step.weight) return step;
+    choice -= step.weight;
+  }
+  return steps.back();
 }
 
 void start_all(World& world, Threads& threads) {
@@ -59,7 +78,7 @@ void start_all(World& world, Threads& threads) {
   world.others_must_start = false;
 }
 
-void play(World& world, Threads& threads, unsigned long calls) {
+void play(World& world, Threads& threads, const std::vector<Step>& steps, unsigned long calls) {
   start_all(world, threads);
   threads.run(0, [&] {
     std::size_t free = 0;
@@ -71,9 +90,14 @@ void play(World& world, Threads& threads, unsigned long calls) {
   });
   while (world.lines() < calls) {
     const auto thread = static_cast<unsigned>(world.below(threads.count()));
-    threads.run(thread, [&] { step(world); });
+    threads.run(thread, [&] {
+      const Step& step = any_of(world, steps);
+      note_step(step.name);
+      step.play(world);
+    });
     if (world.others_must_start) start_all(world, threads);
   }
+  note_step("end");
   threads.run(0, [&] {
     while (!world.blocks.empty()) {
       const CUdeviceptr address = world.blocks.back().address;
@@ -90,16 +114,33 @@ void print_exceptions() {
 #undef EXCEPTION
 }
 
+void print_kinds() {
+  for (const Step& step : kSteps)
+    std::printf("%s %u %s\n", step.name, step.weight, step.care == Care::kDefined ? "defined" : "daring");
+}
+
 bool parse(int count, char** words, Options& options) {
-  for (int i = 1; i + 1 < count; i += 2) {
+  const auto number = [](const std::string& text) { return static_cast<unsigned>(std::stoul(text)); };
+  for (int i = 1; i < count; ++i) {
     const std::string name = words[i];
-    const std::string value = words[i + 1];
+    if (name == "--all") {
+      options.all = true;
+      continue;
+    }
+    if (++i == count) return false;
+    const std::string value = words[i];
     if (name == "--calls") {
-      options.calls = std::stoul(value);
+      options.calls = number(value);
     } else if (name == "--seed") {
       options.seed = std::stoull(value);
     } else if (name == "--threads") {
-      options.threads = std::max(1u, static_cast<unsigned>(std::stoul(value)));
+      options.threads = std::max(1u, number(value));
+    } else if (name == "--patience") {
+      options.patience_seconds = number(value);
+    } else if (name == "--only") {
+      options.only = value;
+    } else if (name == "--skip") {
+      options.skip = value;
     } else if (name == "--api") {
       options.api = value;
     } else if (name == "--cudart") {
@@ -108,7 +149,7 @@ bool parse(int count, char** words, Options& options) {
       return false;
     }
   }
-  return count % 2 == 1 && (options.api == "driver" || options.api == "runtime");
+  return !chosen(options).empty() && (options.api == "driver" || options.api == "runtime");
 }
 
 }  // namespace
@@ -117,17 +158,16 @@ bool parse(int count, char** words, Options& options) {
 int main(int count, char** words) {
   using namespace differential;
   if (count == 2 && std::strcmp(words[1], "--exceptions") == 0) return print_exceptions(), 0;
+  if (count == 2 && std::strcmp(words[1], "--kinds") == 0) return print_kinds(), 0;
   Options options;
   if (!parse(count, words, options)) {
-    std::fprintf(
-        stderr,
-        "usage: %s [--calls N] [--seed S] [--threads T] [--api driver|runtime] [--cudart PATH] | --exceptions\n",
-        words[0]);
+    std::fprintf(stderr, "usage: %s%s\n", words[0], kUsage);
     return 2;
   }
+  watch(options.patience_seconds);
   World world(options.api == "driver" ? driver_api() : runtime_api(options.cudart), options.seed);
   world.say("init", driver().cuInit_(0));
   Threads threads(options.threads);
-  play(world, threads, options.calls);
+  play(world, threads, chosen(options), options.calls);
   return 0;
 }

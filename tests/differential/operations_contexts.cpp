@@ -21,6 +21,7 @@ void use_second_context(World& world) {
   CUcontext told = nullptr;
   CUdeviceptr first = 0;
   CUdeviceptr kept = 0;
+  CUdeviceptr ordered = 0;
   world.say("context", create(&second));
   if (!second) return;
   world.say("alloc in it", driver().cuMemAlloc_(&first, 1 + world.below(1 << 20)));
@@ -36,12 +37,24 @@ void use_second_context(World& world) {
     world.say("free " + name + " from it", driver().cuMemFree_(address));
   }
   world.say("free in it", driver().cuMemFree_(first));
-  CUdeviceptr ordered = 0;
   world.say("alloc ordered in it", driver().cuMemAllocAsync_(&ordered, 1 + world.below(1 << 20), nullptr));
+  world.say("free ordered in it", driver().cuMemFreeAsync_(ordered, nullptr));
   world.say("wait for all of it", driver().cuCtxSynchronize_());
   world.say("context destroyed", driver().cuCtxDestroy_(second));
   world.say("primary", driver().cuCtxSetCurrent_(world.primary));
   world.say("free of what went with it", driver().cuMemFree_(kept));
+}
+
+// Memory of the device's pool is the device's, not the context's whose stream asked for it.
+void outlive_context(World& world) {
+  CUcontext second = nullptr;
+  CUdeviceptr ordered = 0;
+  world.say("context", create(&second));
+  if (!second) return;
+  world.say("alloc ordered in it", driver().cuMemAllocAsync_(&ordered, 1 + world.below(1 << 20), nullptr));
+  world.say("wait for all of it", driver().cuCtxSynchronize_());
+  world.say("context destroyed", driver().cuCtxDestroy_(second));
+  world.say("primary", driver().cuCtxSetCurrent_(world.primary));
   world.say("free of what stayed", driver().cuMemFreeAsync_(ordered, nullptr));
 }
 
@@ -67,22 +80,29 @@ void reset_device(World& world) {
 }
 
 void act_without_context(World& world) {
-  const CUstream stream = world.streams.empty() ? nullptr : world.streams.front();
-  Block* known = world.any_block();
+  const Block* known = world.any_block();
   std::thread([&] {
     CUdeviceptr block = 0;
     CUdeviceptr base = 0;
     std::size_t size = 0;
     CUcontext current = nullptr;
-    world.say("lone thread: context", driver().cuCtxGetCurrent_(&current), current ? "one" : "none");
+    const int asked = driver().cuCtxGetCurrent_(&current);
+    world.say("lone thread: context", asked, current ? "one" : "none");
     world.say("lone thread: alloc", driver().cuMemAlloc_(&block, 100));
     world.say("lone thread: free null", driver().cuMemFree_(0));
     // Of a block that is alive, see Exception::foreign_context_free.
     world.say("lone thread: free unknown", driver().cuMemFree_(0x700000000000));
     world.say("lone thread: free memory", driver().cuMemGetInfo_(&size, &size));
+    if (known) world.say("lone thread: range", driver().cuMemGetAddressRange_(&base, &size, known->address));
+  }).join();
+}
+
+void act_ordered_without_context(World& world) {
+  const CUstream stream = world.streams.empty() ? nullptr : world.streams.front();
+  std::thread([&] {
+    CUdeviceptr block = 0;
     world.say("lone thread: alloc ordered", driver().cuMemAllocAsync_(&block, 512, nullptr));
     world.say("lone thread: free ordered null", driver().cuMemFreeAsync_(0, nullptr));
-    if (known) world.say("lone thread: range", driver().cuMemGetAddressRange_(&base, &size, known->address));
     if (!stream) return;
     const int result = driver().cuMemAllocAsync_(&block, 100, stream);
     world.say("lone thread: alloc on a stream", result);

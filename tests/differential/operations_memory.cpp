@@ -1,4 +1,4 @@
-// Allocation, frees right and wrong, and what the memory holds.
+// Allocation, and what the memory holds.
 #include <cstdint>
 #include <vector>
 
@@ -14,6 +14,19 @@ bool has_room(World& world, std::size_t bytes) { return world.live_bytes() + byt
 std::string entered(World& world, int result, CUdeviceptr address, std::size_t bytes, Kind kind, int pool,
                     CUstream stream) {
   return result == 0 ? world.enter(address, bytes, kind, pool, stream) : "";
+}
+
+// Sizes that no card has, that wrap when rounded up, and nothing at all.
+std::size_t odd_size(World& world) {
+  constexpr std::size_t kSizes[] = {0,
+                                    SIZE_MAX,
+                                    SIZE_MAX - 510,
+                                    SIZE_MAX - 511,
+                                    SIZE_MAX - 512,
+                                    std::size_t{1} << 63,
+                                    (std::size_t{1} << 63) - 1,
+                                    std::size_t{1} << 45};
+  return kSizes[world.below(std::size(kSizes))];
 }
 
 }  // namespace
@@ -46,13 +59,6 @@ void allocate_ordered(World& world) {
   if (!has_room(world, bytes)) return;
   const CUstream stream = world.any_stream();
   CUdeviceptr block = 0;
-  if (world.one_in(3)) {
-    const CUmemoryPool pool = world.any_pool().handle;
-    const int result = world.api().alloc_from_pool(&block, bytes, pool, stream);
-    world.say("alloc " + number(bytes) + " from " + world.name_of(pool), result,
-              entered(world, result, block, bytes, Kind::kOrdered, world.number_of(pool), stream));
-    return;
-  }
   CUmemoryPool pool = nullptr;
   driver().cuDeviceGetMemPool_(&pool, 0);
   const int result = world.api().alloc_async(&block, bytes, stream);
@@ -60,113 +66,67 @@ void allocate_ordered(World& world) {
             entered(world, result, block, bytes, Kind::kOrdered, world.number_of(pool), stream));
 }
 
-// Sizes that no card has, that wrap when rounded up, and nothing at all.
+void allocate_from_pool(World& world) {
+  const std::size_t bytes = world.any_size();
+  if (!has_room(world, bytes)) return;
+  const CUstream stream = world.any_stream();
+  CUdeviceptr block = 0;
+  const CUmemoryPool pool = world.any_pool().handle;
+  const int result = world.api().alloc_from_pool(&block, bytes, pool, stream);
+  world.say("alloc " + number(bytes) + " from " + world.name_of(pool), result,
+            entered(world, result, block, bytes, Kind::kOrdered, world.number_of(pool), stream));
+}
+
 void allocate_oddly(World& world) {
-  constexpr std::size_t kSizes[] = {0,
-                                    SIZE_MAX,
-                                    SIZE_MAX - 510,
-                                    SIZE_MAX - 511,
-                                    SIZE_MAX - 512,
-                                    std::size_t{1} << 63,
-                                    (std::size_t{1} << 63) - 1,
-                                    std::size_t{1} << 45};
-  const std::size_t bytes = kSizes[world.below(8)];
   CUdeviceptr block = 1;
   std::size_t pitch = 0;
-  int result = 0;
-  switch (world.below(6)) {
-    case 0:
-    case 1:
-      result = world.api().alloc(&block, bytes);
-      return world.say("alloc " + number(bytes), result, result ? "" : block ? "BLOCK" : "null");
-    case 2:
-      result = world.api().alloc_async(&block, bytes, world.any_stream());
-      return world.say("alloc ordered " + number(bytes), result, result ? "" : block ? "BLOCK" : "null");
-    case 3:
-      result = world.api().alloc_pitch(&block, &pitch, std::size_t{1} << 40, std::size_t{1} << 40);
-      return world.say("rows that wrap", result);
-    case 4:
-      return world.say("alloc to nowhere", world.api().alloc(nullptr, 16));
-    default:
-      return world.say("alloc ordered to nowhere", driver().cuMemAllocAsync_(nullptr, 16, world.any_stream()));
+  if (world.one_in(4)) {
+    const int result = world.api().alloc_pitch(&block, &pitch, std::size_t{1} << 40, std::size_t{1} << 40);
+    return world.say("rows that wrap", result);
   }
+  const std::size_t bytes = odd_size(world);
+  const int result = world.api().alloc(&block, bytes);
+  world.say("alloc " + number(bytes), result, result ? "" : block ? "BLOCK" : "null");
+}
+
+void allocate_ordered_oddly(World& world) {
+  CUdeviceptr block = 1;
+  const std::size_t bytes = odd_size(world);
+  const int result = world.api().alloc_async(&block, bytes, world.any_stream());
+  world.say("alloc ordered " + number(bytes), result, result ? "" : block ? "BLOCK" : "null");
+}
+
+void allocate_to_nowhere(World& world) {
+  if (world.one_in(2)) return world.say("alloc to nowhere", world.api().alloc(nullptr, 16));
+  world.say("alloc ordered to nowhere", driver().cuMemAllocAsync_(nullptr, 16, world.any_stream()));
 }
 
 // Memory that is never the pool's: managed, pinned, arrays.
-void allocate_elsewhere(World& world) {
+void allocate_managed(World& world) {
   CUdeviceptr block = 0;
-  void* pinned = nullptr;
   const std::size_t bytes = 1 + world.below(1 << 20);
-  switch (world.below(3)) {
-    case 0: {
-      const int result = driver().cuMemAllocManaged_(&block, bytes, CU_MEM_ATTACH_GLOBAL);
-      return world.say("alloc managed " + number(bytes), result,
-                       entered(world, result, block, bytes, Kind::kManaged, kNoPool, world.any_stream()));
-    }
-    case 1:
-      world.say("alloc pinned", driver().cuMemAllocHost_(&pinned, bytes));
-      world.say("free pinned", driver().cuMemFreeHost_(pinned));
-      return;
-    default: {
-      CUDA_ARRAY3D_DESCRIPTOR description{};
-      description.Width = 1 + world.below(1000);
-      description.Height = 1 + world.below(100);
-      description.Format = CU_AD_FORMAT_FLOAT;
-      description.NumChannels = 1;
-      CUarray array = nullptr;
-      world.say("array", driver().cuArray3DCreate_(&array, &description));
-      world.say("array destroyed", driver().cuArrayDestroy_(array));
-    }
-  }
+  const int result = driver().cuMemAllocManaged_(&block, bytes, CU_MEM_ATTACH_GLOBAL);
+  world.say("alloc managed " + number(bytes), result,
+            entered(world, result, block, bytes, Kind::kManaged, kNoPool, world.any_stream()));
 }
 
-void free_block(World& world) {
-  Block* block = world.any_block();
-  if (!block) return;
-  const CUdeviceptr address = block->address;
-  const std::string name = text(*block);
-  // Only stream-ordered and plain memory may be freed on a stream.
-  if (block->kind != Kind::kManaged && world.one_in(2)) {
-    const CUstream stream = world.any_stream();
-    world.before(*block, stream);
-    world.forget(*block);
-    world.say("free ordered " + name, world.api().free_async(address, stream));
-    if (world.one_in(4)) world.say("again", world.api().free_async(address, stream));
-    return;
-  }
-  for (Pool& pool : world.pools) {
-    if (pool.number == block->pool) pool.used_is_exact = false;
-  }
-  world.forget(*block);
-  world.say("free " + name, world.api().free(address));
-  if (world.one_in(4)) world.say("again", world.api().free(address));
+void allocate_pinned(World& world) {
+  void* pinned = nullptr;
+  const int result = driver().cuMemAllocHost_(&pinned, 1 + world.below(1 << 20));
+  world.say("alloc pinned", result);
+  if (result == 0) world.say("free pinned", driver().cuMemFreeHost_(pinned));
 }
 
-void free_wrongly(World& world) {
-  int local = 0;
-  const CUstream stream = world.any_stream();
-  Block* block = world.any_block();
-  switch (world.below(8)) {
-    case 0:
-      return world.say("free null", world.api().free(0));
-    case 1:
-      return world.say("free ordered null", world.api().free_async(0, stream));
-    case 2:
-      return world.say("free of the stack", world.api().free(reinterpret_cast<CUdeviceptr>(&local)));
-    case 3:
-      return world.say("free 0x1000", world.api().free(0x1000));
-    case 4:
-      return world.say("free ordered 0xdead000", world.api().free_async(0xdead000, stream));
-    case 5:
-      if (block && block->bytes > 8) world.say("free inside " + text(*block), world.api().free(block->address + 8));
-      return;
-    case 6:
-      if (block && block->bytes > 512)
-        world.say("free ordered inside " + text(*block), world.api().free_async(block->address + 512, stream));
-      return;
-    default:
-      if (block && block->bytes > 512) world.say("free inside " + text(*block), world.api().free(block->address + 512));
-  }
+void allocate_array(World& world) {
+  CUDA_ARRAY3D_DESCRIPTOR description{};
+  description.Width = 1 + world.below(1000);
+  description.Height = 1 + world.below(100);
+  description.Format = CU_AD_FORMAT_FLOAT;
+  description.NumChannels = 1;
+  CUarray array = nullptr;
+  const int result = driver().cuArray3DCreate_(&array, &description);
+  world.say("array", result);
+  if (result == 0) world.say("array destroyed", driver().cuArrayDestroy_(array));
 }
 
 void use_contents(World& world) {

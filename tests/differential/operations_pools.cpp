@@ -12,7 +12,17 @@ constexpr CUmemPool_attribute kFlags[] = {CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEP
 
 std::string name(const Pool& pool) { return "p" + std::to_string(pool.number); }
 
-void create(World& world) {
+}  // namespace
+
+void meet_default_pool(World& world) {
+  Pool pool;
+  const int result = driver().cuDeviceGetDefaultMemPool_(&pool.handle, 0);
+  world.say("default pool", result);
+  world.pools.push_back(pool);
+}
+
+void create_pool(World& world) {
+  if (world.pools.size() >= kMostPools) return;
   CUmemPoolProps props{};
   props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
   props.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
@@ -23,14 +33,29 @@ void create(World& world) {
   if (result == 0) world.pools.push_back(pool);
 }
 
-void destroy(World& world) {
+void destroy_pool(World& world) {
+  if (world.pools.size() < 2) return;
   const std::size_t index = 1 + world.below(world.pools.size() - 1);
   const Pool pool = world.pools[index];
   world.pools.erase(world.pools.begin() + static_cast<std::ptrdiff_t>(index));
   world.say("destroy " + name(pool), driver().cuMemPoolDestroy_(pool.handle));
 }
 
-void set(World& world) {
+void set_current_pool(World& world) {
+  const Pool& pool = world.any_pool();
+  world.say("current is " + name(pool), driver().cuDeviceSetMemPool_(0, pool.handle));
+}
+
+void trim_pool(World& world) {
+  const Pool& pool = world.any_pool();
+  world.say("trim " + name(pool), driver().cuMemPoolTrimTo_(pool.handle, world.below(1 << 26)));
+}
+
+void destroy_default_pool(World& world) {
+  world.say("destroy the default pool", driver().cuMemPoolDestroy_(world.pools.front().handle));
+}
+
+void set_pool(World& world) {
   const Pool& pool = world.any_pool();
   const CUmemPool_attribute flag = kFlags[world.below(3)];
   int on = static_cast<int>(world.below(2));
@@ -56,40 +81,6 @@ void set(World& world) {
       return attribute("set reserved high", CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, &bytes);
     default:
       return attribute("set used", CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &bytes);
-  }
-}
-
-}  // namespace
-
-void meet_default_pool(World& world) {
-  Pool pool;
-  const int result = driver().cuDeviceGetDefaultMemPool_(&pool.handle, 0);
-  world.say("default pool", result);
-  world.pools.push_back(pool);
-}
-
-void change_pools(World& world) {
-  switch (world.below(6)) {
-    case 0:
-      if (world.pools.size() < kMostPools) create(world);
-      return;
-    case 1:
-      if (world.pools.size() > 1 && world.one_in(2)) destroy(world);
-      return;
-    case 2: {
-      const Pool& pool = world.any_pool();
-      return world.say("current is " + name(pool), driver().cuDeviceSetMemPool_(0, pool.handle));
-    }
-    case 3: {
-      const Pool& pool = world.any_pool();
-      return world.say("trim " + name(pool), driver().cuMemPoolTrimTo_(pool.handle, world.below(1 << 26)));
-    }
-    case 4:
-      if (world.one_in(4))
-        world.say("destroy the default pool", driver().cuMemPoolDestroy_(world.pools.front().handle));
-      return;
-    default:
-      set(world);
   }
 }
 

@@ -74,6 +74,20 @@ std::string shown(World& world, Block& block, CUpointer_attribute which, const V
   }
 }
 
+// Calls that are for reserved addresses only.
+void change_mapping_of(World& world, Kind kind) {
+  const Block* block = world.any_block();
+  const std::uint64_t choice = world.below(3);
+  constexpr std::size_t kPiece = 2 << 20;
+  if (!block || block->kind != kind) return;
+  if (choice == 0) return world.say("unmap " + text(*block), driver().cuMemUnmap_(block->address, kPiece));
+  if (choice == 1)
+    return world.say("free addresses of " + text(*block), driver().cuMemAddressFree_(block->address, kPiece));
+  CUmemAccessDesc access{};
+  access.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+  world.say("access to " + text(*block), driver().cuMemSetAccess_(block->address, kPiece, &access, 1));
+}
+
 }  // namespace
 
 void ask_range(World& world) {
@@ -136,48 +150,49 @@ void ask_free_memory(World& world) {
                 (free <= total ? "" : " MORE"));
 }
 
+void ask_allocation_handle(World& world) {
+  const Block* block = world.any_block();
+  if (!block || block->kind == Kind::kManaged) return;
+  CUmemGenericAllocationHandle handle = 0;
+  world.say("handle of " + text(*block),
+            driver().cuMemRetainAllocationHandle_(&handle, reinterpret_cast<void*>(block->address)));
+}
+
+void change_mapping(World& world) { change_mapping_of(world, Kind::kPlain); }
+void change_mapping_ordered(World& world) { change_mapping_of(world, Kind::kOrdered); }
+
+void export_pointer(World& world) {
+  const Block* block = world.any_block();
+  if (!block || block->kind == Kind::kManaged) return;
+  CUmemPoolPtrExportData data;
+  world.say("export " + text(*block), driver().cuMemPoolExportPointer_(&data, block->address));
+}
+
 // Handles for other processes. What is exported is kept, so only small blocks are, and now and then.
-void share(World& world, Block& block) {
+void share(World& world) {
   constexpr std::size_t kMost = 4096;
   CUipcMemHandle handle{};
   CUipcMemHandle again{};
-  CUdeviceptr opened = 0;
-  if (block.kind == Kind::kPlain && block.bytes > kMost) return;
-  const int result = driver().cuIpcGetMemHandle_(&handle, block.address);
-  world.say("legacy handle of " + text(block), result);
+  const Block* block = world.any_block();
+  if (!block || block->kind == Kind::kManaged) return;
+  if (block->kind == Kind::kPlain && block->bytes > kMost) return;
+  const int result = driver().cuIpcGetMemHandle_(&handle, block->address);
+  world.say("legacy handle of " + text(*block), result);
   if (result != 0) return;
-  world.say("the same once more", driver().cuIpcGetMemHandle_(&again, block.address),
-            std::memcmp(&handle, &again, sizeof handle) == 0 ? "equal" : "DIFFERENT");
-  world.say("its own opened", driver().cuIpcOpenMemHandle_(&opened, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
-  world.say("closed, never opened", driver().cuIpcCloseMemHandle_(block.address));
-  world.say("handle to nowhere", driver().cuIpcGetMemHandle_(nullptr, block.address));
+  const int repeated = driver().cuIpcGetMemHandle_(&again, block->address);
+  world.say("the same once more", repeated, std::memcmp(&handle, &again, sizeof handle) == 0 ? "equal" : "DIFFERENT");
 }
 
-// Handles that memory of cuMemAlloc does not have, and calls that are for reserved addresses only.
-void ask_for_handles(World& world) {
-  Block* block = world.any_block();
-  if (!block || block->kind == Kind::kManaged) return;
-  constexpr std::size_t kPiece = 2 << 20;
-  CUmemGenericAllocationHandle handle = 0;
-  CUmemPoolPtrExportData data;
-  switch (world.below(7)) {
-    case 0:
-      return world.say("handle of " + text(*block),
-                       driver().cuMemRetainAllocationHandle_(&handle, reinterpret_cast<void*>(block->address)));
-    case 1:
-      return world.say("unmap " + text(*block), driver().cuMemUnmap_(block->address, kPiece));
-    case 2:
-      return world.say("free addresses of " + text(*block), driver().cuMemAddressFree_(block->address, kPiece));
-    case 3:
-      return world.say("export " + text(*block), driver().cuMemPoolExportPointer_(&data, block->address));
-    case 4: {
-      CUmemAccessDesc access{};
-      access.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
-      return world.say("access to " + text(*block), driver().cuMemSetAccess_(block->address, kPiece, &access, 1));
-    }
-    default:
-      share(world, *block);
-  }
+void share_wrongly(World& world) {
+  CUipcMemHandle handle{};
+  CUdeviceptr opened = 0;
+  const Block* block = world.any_block();
+  const std::uint64_t choice = world.below(3);
+  if (!block || block->kind != Kind::kPlain || block->bytes > 4096) return;
+  if (choice == 0) return world.say("handle to nowhere", driver().cuIpcGetMemHandle_(nullptr, block->address));
+  if (choice == 1) return world.say("closed, never opened", driver().cuIpcCloseMemHandle_(block->address));
+  if (driver().cuIpcGetMemHandle_(&handle, block->address) == 0)
+    world.say("its own opened", driver().cuIpcOpenMemHandle_(&opened, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
 }
 
 }  // namespace differential

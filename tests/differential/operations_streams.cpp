@@ -7,20 +7,22 @@ namespace {
 
 constexpr CUstreamCaptureMode kModes[] = {CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
                                           CU_STREAM_CAPTURE_MODE_RELAXED};
+constexpr std::uint64_t kRelaxed = 2;
 constexpr const char* kModeNames[] = {"global", "thread-local", "relaxed"};
 
 // Memory of the graph: allocated, written and freed inside.
-void capture_ordered(World& world, CUstream stream) {
+void use_ordered(World& world, CUstream stream) {
   CUdeviceptr block = 0;
   const std::size_t bytes = 1 + world.below(1 << 16);
-  world.say("alloc in the capture", driver().cuMemAllocAsync_(&block, bytes, stream), block ? "a block" : "none");
+  const int result = driver().cuMemAllocAsync_(&block, bytes, stream);
+  world.say("alloc in the capture", result, block ? "a block" : "none");
   if (!block) return;
   world.say("write in the capture", driver().cuMemsetD8Async_(block, 1, bytes, stream));
   world.say("free in the capture", driver().cuMemFreeAsync_(block, stream));
 }
 
 // Plain memory while this thread captures; only relaxed captures survive that natively.
-void capture_plain(World& world) {
+void use_plain(World& world) {
   CUdeviceptr block = 0;
   const std::size_t bytes = 1 + world.below(1 << 20);
   const int result = world.api().alloc(&block, bytes);
@@ -35,6 +37,23 @@ void launch(World& world, CUgraph graph, CUstream stream) {
   world.say("launch", driver().cuGraphLaunch_(exec, stream));
   world.say("wait", driver().cuStreamSynchronize_(stream));
   world.say("exec destroyed", driver().cuGraphExecDestroy_(exec));
+}
+
+template <class Inside>
+void capture(World& world, std::uint64_t mode, Inside inside) {
+  if (world.streams.size() < 2) return;
+  const CUstream stream = world.streams[world.below(world.streams.size())];
+  world.say(std::string("capture ") + kModeNames[mode], driver().cuStreamBeginCapture_(stream, kModes[mode]));
+  for (std::uint64_t steps = 1 + world.below(3); steps > 0; --steps) inside(stream);
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const int asked = driver().cuStreamIsCapturing_(stream, &status);
+  world.say("capturing", asked, std::to_string(status));
+  CUgraph graph = nullptr;
+  const int ended = driver().cuStreamEndCapture_(stream, &graph);
+  world.say("capture ended", ended, graph ? "a graph" : "none");
+  if (!graph) return;
+  launch(world, graph, stream);
+  world.say("graph destroyed", driver().cuGraphDestroy_(graph));
 }
 
 }  // namespace
@@ -72,27 +91,16 @@ void synchronize(World& world) {
   }
 }
 
-void capture(World& world) {
-  if (world.streams.size() < 2) return;
-  const CUstream stream = world.streams[world.below(world.streams.size())];
-  const std::uint64_t mode = world.below(3);
-  const bool relaxed = kModes[mode] == CU_STREAM_CAPTURE_MODE_RELAXED;
-  world.say(std::string("capture ") + kModeNames[mode], driver().cuStreamBeginCapture_(stream, kModes[mode]));
-  for (std::uint64_t steps = 1 + world.below(3); steps > 0; --steps) {
-    if (relaxed && world.one_in(2)) {
-      capture_plain(world);  // in the other modes: Exception::plain_in_strict_capture
-    } else {
-      capture_ordered(world, stream);
-    }
-  }
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  const int asked = driver().cuStreamIsCapturing_(stream, &status);
-  world.say("capturing", asked, std::to_string(status));
-  CUgraph graph = nullptr;
-  world.say("capture ended", driver().cuStreamEndCapture_(stream, &graph), graph ? "a graph" : "none");
-  if (!graph) return;
-  launch(world, graph, stream);
-  world.say("graph destroyed", driver().cuGraphDestroy_(graph));
+void capture_ordered(World& world) {
+  capture(world, world.below(std::size(kModes)), [&](CUstream stream) { use_ordered(world, stream); });
+}
+
+// In the other modes: Exception::plain_in_strict_capture.
+void capture_plain(World& world) {
+  capture(world, kRelaxed, [&](CUstream stream) {
+    if (world.one_in(2)) return use_ordered(world, stream);
+    use_plain(world);
+  });
 }
 
 }  // namespace differential

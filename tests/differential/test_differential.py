@@ -1,4 +1,5 @@
 """The comparison itself: the same program twice is alike, a planted difference is found, and every exception has a use."""
+import os
 import pathlib
 import re
 import subprocess
@@ -15,6 +16,13 @@ def differential(*words):
                            "--threads", "1", *words], capture_output=True, text=True, check=False)
 
 
+def alone(*words, **settings):
+    """The program itself on the simulated driver, without the preload."""
+    places = dict(zip(PLACES[::2], PLACES[1::2]))
+    environment = {**os.environ, "LD_LIBRARY_PATH": places["--simulated"], **settings}
+    return subprocess.run([places["--program"], *words], env=environment, capture_output=True, text=True, check=False)
+
+
 class Differential(unittest.TestCase):
     def test_alike(self):
         result = differential("--calls", "200", "--seeds", "5")
@@ -26,6 +34,20 @@ class Differential(unittest.TestCase):
         result = differential("--calls", "200", "--seeds", "5", "--set", "GPUPOOL_SIM_FAULT=cuMemAllocAsync:1-9=2")
         self.assertEqual(result.returncode, 1, result.stdout)
         self.assertIn("differs", result.stdout)
+
+    def test_where_it_ended_is_told(self):
+        # A wait that nothing ends: the simulated driver aborts before the program's patience is over, and after it.
+        for patience, deadlock_ms, told in (("30", "100", "aborted"), ("1", "60000", "does not return")):
+            result = alone("--only", "synchronize", "--patience", patience, GPUPOOL_SIM_FAULT="cuEventRecord:*=never",
+                           GPUPOOL_SIM_DEADLOCK_MS=deadlock_ms)
+            self.assertNotEqual(result.returncode, 0)
+            self.assertRegex(result.stderr, f"differential: {told} in cu.*, step synchronize")
+
+    def test_kinds_are_chosen(self):
+        shown = alone("--only", "ask_range,allocate", "--skip", "ask_range", "--calls", "50").stdout
+        self.assertIn("alloc ", shown)
+        self.assertNotIn("range of", shown)
+        self.assertEqual(alone("--only", "no_such_kind").returncode, 2)
 
     def test_every_exception_is_used(self):
         names = re.findall(r"^EXCEPTION\((\w+)", (HERE / "exceptions.def").read_text(), re.MULTILINE)

@@ -18,6 +18,7 @@ void World::say(const std::string& call, int result, const std::string& answer) 
   const int last = api_->last_error();
   std::printf("%s -> %d%s%s%s%s\n", call.c_str(), result, last ? " last " : "",
               last ? std::to_string(last).c_str() : "", answer.empty() ? "" : " ", answer.c_str());
+  std::fflush(stdout);  // a crash shows what came before it
 }
 
 std::string World::unless(Exception, const std::string&) { return "~"; }
