@@ -7,6 +7,8 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
+#include <string_view>
 
 #include "config/processes.h"
 #include "pool/lock_order.h"
@@ -80,12 +82,23 @@ void fill_with_driver(void** hooks) {
 #undef HOOK
 }
 
+bool of_this_build(const gpupool_front& front) {
+  if (front.abi != GPUPOOL_FRONT_ABI || front.hook_count != kHookRows) return false;
+  if (std::string_view(front.version) != GPUPOOL_VERSION) return false;
+  const char* name = front.hook_names;
+  for (const Hook& hook : kHooks) {
+    if (std::string_view(name) != hook.symbol) return false;
+    name += std::strlen(name) + 1;
+  }
+  return true;
+}
+
 void say_lock_order(const char* wanted, const char* held) {
   std::fprintf(stderr, "gpupool: lock order: %s is wanted while %s is held\n", wanted, held);
 }
 
 int start(const gpupool_front& front, void** hooks) {
-  if (front.abi != GPUPOOL_FRONT_ABI || front.hook_count != kHookRows) return GPUPOOL_CORE_OF_ANOTHER_BUILD;
+  if (!of_this_build(front)) return GPUPOOL_CORE_OF_ANOTHER_BUILD;
   LocksHeld::report = say_lock_order;
   auto fresh = std::make_unique<Setup>();
   Loaded loaded = load(environ);

@@ -100,14 +100,17 @@ static uint64_t start(const struct gpupool_object* driver) {
   if (!gpupool_next_dlsym) gpupool_next_dlsym = gpupool_find_next_dlsym();
   front.abi = GPUPOOL_FRONT_ABI;
   front.hook_count = GPUPOOL_ROWS;
+  front.version = GPUPOOL_VERSION;
+  front.hook_names = kNames;
   front.real_dlsym = (dlsym_fn)gpupool_next_dlsym;
   front.driver = held;
   front.directory = directory;
   const int refusal = core_start(&front, hooks);
   if (refusal == 0) return kOnCore;
-  say(refusal == GPUPOOL_CORE_OF_ANOTHER_BUILD ? "the core beside it is of another version: "
-                                               : "the core does not work here: ",
-      path, 0);
+  if (refusal == GPUPOOL_CORE_OF_ANOTHER_BUILD)
+    say("the core is of another build than this front, which is " GPUPOOL_VERSION ": ", path, 0);
+  else
+    say("the core does not work here: ", path, 0);
   return kOnDriver;
 }
 

@@ -13,6 +13,7 @@ SIMULATED, SMALL = f"{PLACE}/simulated", f"{PLACE}/small"  # folders of a libcud
 RIGHT = (0, "program: right\n")
 ALONE = f"{PLACE}/alone/libgpupool.so"  # a front without a core beside it
 BROKEN = f"{PLACE}/broken/libgpupool.so"  # one beside a core that cannot be loaded
+STALE = (f"{PLACE}/stale-core/libgpupool.so", f"{PLACE}/stale-front/libgpupool.so")  # each beside a core that it does not belong to
 TRACE = pathlib.Path(__file__).resolve().parents[1] / "data" / "traces" / "gpt_varlen.csv.gz"
 REPLAYED = {"requests": 8669, "peak_live_bytes": 9646470144, "oom": 0}
 
@@ -103,13 +104,13 @@ def leftover(outcome):
         yield f"report --leftover: {outcome}"
 
 
-def fallback(root, front, driver):
+def fallback(root, front, driver, why=""):
     """The front says once why, in CUDA programs only, and the program is right on the plain driver."""
     ran = root.run(PROGRAM, LD_LIBRARY_PATH=driver, LD_PRELOAD=front)
     lines = ran[2].splitlines()
     if ran[:2] != RIGHT:
         yield f"with {front}: {ran}"
-    if len(lines) != 1 or not lines[0].startswith("gpupool: ") or not lines[0].endswith("; running on the plain driver"):
+    if len(lines) != 1 or not lines[0].startswith(f"gpupool: {why}") or not lines[0].endswith("; running on the plain driver"):
         yield f"with {front}: said {lines}"
     quiet = root.run(SHELL, PROGRAM, LD_PRELOAD=front)
     if quiet[2] or "no driver" not in quiet[1]:
@@ -121,13 +122,19 @@ def check_fallback(root):
         yield from fallback(root, front, SMALL)
 
 
+def check_mismatch(root):
+    """A core with another hook than the front has, and a front of another version than the core, are refused by name."""
+    for front in STALE:
+        yield from fallback(root, front, SIMULATED, "the core is of another build than this front")
+
+
 def check_no_core_for_musl(root):
     """The core is of another C library: the program runs as if it were not there."""
     yield from fallback(root, FRONT, SMALL)
     yield from fallback(root, ALONE, SMALL)
 
 
-ON_GLIBC = (check_quiet, check_setuid, check_pool, check_command, check_killed, check_fallback)
-HERE = (check_quiet, check_pool, check_command, check_replay, check_killed, check_fallback)  # without the one that may need other rights
+ON_GLIBC = (check_quiet, check_setuid, check_pool, check_command, check_killed, check_fallback, check_mismatch)
+HERE = (check_quiet, check_pool, check_command, check_replay, check_killed, check_fallback, check_mismatch)  # without the one that may need other rights
 ON_ARM = (check_pool, check_replay, check_killed)
 ON_MUSL = (check_quiet, check_setuid, check_no_core_for_musl)

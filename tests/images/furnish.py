@@ -1,5 +1,6 @@
 """What scripts/test-images and scripts/test-containers share: the tree of the tarball, the programs, and how findings are told."""
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -43,6 +44,18 @@ def furnish(root, tree, programs, driver):
     for front in (checks.ALONE, checks.BROKEN):
         root.put(tree / "lib" / "libgpupool.so", front)
     root.path(checks.BROKEN).with_name("libgpupool_core.so").write_text("no library\n")
+    for front, changes in zip(checks.STALE, stale(tree)):
+        for name in ("libgpupool.so", "libgpupool_core.so"):
+            library = root.path(front).with_name(name)
+            library.parent.mkdir(parents=True, exist_ok=True)
+            library.write_bytes(changes.get(name, (tree / "lib" / name).read_bytes()))
+
+
+def stale(tree):
+    """For each of checks.STALE the library that is not of the tree's build: the tree's own, with another string in the place of one."""
+    front, core = ((tree / "lib" / name).read_bytes() for name in ("libgpupool.so", "libgpupool_core.so"))
+    yield {"libgpupool_core.so": core.replace(b"\0cuMemFreeAsync\0", b"\0cuMemFreeLater\0")}
+    yield {"libgpupool.so": re.sub(rb"\0\d+\.\d+\.\d+\0", lambda version: re.sub(rb"\d", b"9", version[0]), front)}
 
 
 def built(build, work):

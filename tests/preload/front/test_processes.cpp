@@ -159,7 +159,8 @@ TEST_CASE("without a usable core the program runs on the driver, and one line sa
     CHECK(said.out == kPlain);
     CHECK(said.err.rfind("gpupool: ", 0) == 0);
     CHECK(said.err.find(programs() + "/" + kind + "/libgpupool_core.so") != std::string::npos);
-    CHECK((said.err.find("is of another version: ") != std::string::npos) == (kind == std::string("refused")));
+    CHECK((said.err.find("is of another build than this front, which is ") != std::string::npos) ==
+          (kind == std::string("refused")));
     CHECK(said.err.find("; running on the plain driver\n") == said.err.size() - 30);
     CHECK(std::count(said.err.begin(), said.err.end(), '\n') == 1);
   }
