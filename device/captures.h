@@ -16,9 +16,14 @@ namespace gpupool {
 
 class Captures {
  public:
-  /// Are there open captures? Under a tape's lock the answer holds until the lock is given up, except that it may turn
-  /// false.
+  /// Are there open captures? Under a tape's lock, or while begins are held, the answer holds until the lock is given
+  /// up, except that it may turn false.
   bool any_open() const { return open_.load(std::memory_order_acquire) != 0; }
+
+  /// Held around every real begin, and while the host waits for a whole context by cuCtxSynchronize, which would kill a
+  /// capture that begins beside it.
+  using Begins = RankedMutex<LockRank::kBegins>;
+  std::unique_lock<Begins> hold_begins() { return std::unique_lock<Begins>(begins_); }
 
   /// The stream that a capture begins on. Default streams differ by context, the per-thread one by thread too.
   struct Origin {
@@ -49,6 +54,7 @@ class Captures {
   template <typename Predicate>
   Left erase(Predicate over);
 
+  Begins begins_;
   RankedMutex<LockRank::kCaptures> mutex_;
   std::vector<Origin> origins_;
   std::atomic<unsigned> open_{0};

@@ -69,8 +69,8 @@ class ContextGuard {
   bool pushed_ = false;
 };
 
-/// Lets the calling thread make calls that an open capture would otherwise forbid (cuMemAlloc, cuMemFree), while it
-/// lives.
+/// Lets the calling thread make calls that an open capture would otherwise forbid (cuMemAlloc, cuMemFree,
+/// cuEventQuery), while it lives. Context records and synchronisation stay forbidden.
 class RelaxedCaptureGuard {
  public:
   explicit RelaxedCaptureGuard(const DriverApi& api);

@@ -19,6 +19,12 @@ bool is_capture_refusal(int code) {
   return code >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && code <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
 }
 
+template <typename Call>
+CUresult relaxed(const DriverApi& api, Call call) {
+  const RelaxedCaptureGuard guard(api);
+  return call();
+}
+
 }  // namespace
 
 CudaFence::CudaFence(const DriverApi& api, const Captures& captures, CUcontext owner)
@@ -62,8 +68,10 @@ Progress CudaFence::query(EventId event) {
 #ifdef GPUPOOL_TEST_NO_FENCES
   return Progress::kDone;
 #endif
-  if (captures_.any_open()) return Progress::kUnknown;
-  const CUresult result = for_each_recorded(event, [this](CUevent recorded) { return api_.cuEventQuery(recorded); });
+  const auto ask = [&] {
+    return for_each_recorded(event, [this](CUevent recorded) { return api_.cuEventQuery(recorded); });
+  };
+  const CUresult result = captures_.any_open() ? relaxed(api_, ask) : ask();
   if (result == CUDA_SUCCESS) return Progress::kDone;
   if (result == CUDA_ERROR_NOT_READY) return Progress::kPending;
   if (!is_capture_refusal(result)) note(result);

@@ -41,7 +41,7 @@ class Fence {
   /// refused (take_error(), or a capture forbids it).
   virtual bool wait(StreamRef stream, EventId event) = 0;
 
-  /// Is what `event` recorded complete? kUnknown when asking is forbidden now (a capture) or fails.
+  /// Is what `event` recorded complete? kUnknown when asking fails. A capture does not forbid it.
   virtual Progress query(EventId event) = 0;
 
   /// Blocks the calling thread until complete or `milliseconds` have passed; true when complete.

@@ -12,6 +12,7 @@ namespace gpupool {
 
 /// From outside in: whoever holds one may take those below it, never the same or those above.
 enum class LockRank : std::uint8_t {
+  kBegins,       // device/captures.h: no capture begins
   kRegistry,     // preload/registry.h: homes are made, contexts come and go
   kTape,         // pool/tape.h; several only under the registry's, which lets one thread at a time have more than one
   kCaptures,     // device/captures.h
@@ -26,8 +27,9 @@ enum class LockRank : std::uint8_t {
 constexpr unsigned kLockRanks = static_cast<unsigned>(LockRank::kCurve) + 1;
 
 constexpr const char* name_of(LockRank rank) {
-  constexpr const char* kNames[kLockRanks] = {"registry",     "tape",         "captures", "recorder", "trace writer",
-                                              "memory pools", "pass-through", "exports",  "imports",  "curve"};
+  constexpr const char* kNames[kLockRanks] = {"begins",   "registry",     "tape",         "captures",
+                                              "recorder", "trace writer", "memory pools", "pass-through",
+                                              "exports",  "imports",      "curve"};
   return kNames[static_cast<unsigned>(rank)];
 }
 

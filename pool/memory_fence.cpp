@@ -53,14 +53,14 @@ bool MemoryFence::wait(StreamRef line, EventId event) {
 }
 
 Progress MemoryFence::query(EventId event) {
-  if (refused(Operation::kQuery) || capturing()) return Progress::kUnknown;
+  if (refused(Operation::kQuery)) return Progress::kUnknown;
   if (is_complete(events_[event])) return Progress::kDone;
   if (options_.looks_until_done != 0 && ++looks_ % options_.looks_until_done == 0) complete(events_[event]);
   return Progress::kPending;
 }
 
 bool MemoryFence::wait_on_host(EventId event, unsigned) {
-  if (refused(Operation::kHostWait) || capturing()) return false;
+  if (refused(Operation::kHostWait)) return false;
   if (options_.host_wait_helps) complete(events_[event]);
   return is_complete(events_[event]);
 }

@@ -311,8 +311,20 @@ Grant Tape::allocate_overflow(Request request) {
   return {Verdict::kServed, 0, serve(found, request)};
 }
 
+// Until a record that was made at its free is complete, with the lock released. False: nobody can tell.
+bool Tape::await(std::unique_lock<Mutex>& lock, Line line, std::uint64_t record, int& error) {
+  for (;;) {
+    parts_->timelines.forget_pending();
+    const Progress progress = parts_->timelines.ask(line, record);
+    if (progress == Progress::kUnknown) error = fence_.take_error();
+    if (progress != Progress::kPending) return progress == Progress::kDone;
+    nap_.wait_for(lock, kNap);
+    if (!parts_) return true;
+  }
+}
+
 Freed Tape::free(std::uint64_t address, Line line, WorkOnIt work) {
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   Freed freed{.result = FreeResult::kNotABlock};
   Granules place = 0;
   if (!parts_ || address % kGranuleBytes != 0 || !addresses_.place_of(address, place)) return freed;
@@ -334,6 +346,9 @@ Freed Tape::free(std::uint64_t address, Line line, WorkOnIt work) {
   if (owned.range.begin < parts_->growth.device_begin()) stats_.overflow_live.subtract(freed.bytes);
   stats_.requested.subtract(freed.requested);
   note_holes();
+  freed.done = record == 0;
+  if (work == WorkOnIt::kAwaited && !freed.done && parts_->timelines.is_made(line, record))
+    freed.done = await(lock, line, record, freed.code);
   return freed;
 }
 

@@ -41,7 +41,8 @@ class Tape {
   /// The last rung, once the card and the driver have nothing: memory of the host (options.overflow). Slow to use.
   Grant allocate_overflow(Request request);
 
-  /// Gives a block back on `line` (the stream of a stream-ordered free, or kContextLine for a plain one).
+  /// Gives a block back on `line` (the stream of a stream-ordered free, or kContextLine for a plain one). kAwaited:
+  /// waits with the lock released, as long as it takes, but not for a record that an open capture puts off.
   Freed free(std::uint64_t address, Line line, WorkOnIt work = WorkOnIt::kInFlight);
 
   /// Lock-free: does this address lie on the tape?
@@ -101,6 +102,7 @@ class Tape {
   std::uint64_t oldest_own_free(Granules size, const Request& request) const;
   bool wait_unlocked(std::unique_lock<Mutex>& lock, std::uint64_t record, unsigned longest_ms);
   bool wait_for_others(std::unique_lock<Mutex>& lock);
+  bool await(std::unique_lock<Mutex>& lock, Line line, std::uint64_t record, int& error);
   bool fits(Granules size) const;
   bool may_ask(const Request& request) const;
   Range located(Range hole, const Request& request) const;

@@ -40,10 +40,11 @@ struct TapeOptions {
 using Line = std::uint32_t;
 constexpr Line kContextLine = 0;
 
-/// What the caller of a free knows of earlier work on the block.
+/// Earlier work on a block that is freed.
 enum class WorkOnIt : std::uint8_t {
-  kInFlight,  // it may still run
-  kDone,      // it has been waited for
+  kInFlight,  // may still run
+  kDone,      // has been waited for by the caller
+  kAwaited,   // may still run, and the free returns once it is done
 };
 
 /// Whether a stream that ends can still be recorded on.
@@ -90,6 +91,7 @@ struct Freed {
   std::uint64_t requested = 0;
   std::uint64_t bytes = 0;
   std::uint64_t record = 0;  // of a plain free: for Request::own_free
+  bool done = false;         // no earlier work on the block is left
   std::uint16_t tag = 0;
   bool stream_ordered = false;
 };

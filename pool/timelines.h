@@ -52,6 +52,7 @@ class Timelines {
   Progress ask(Line owner, std::uint64_t record);
   /// The record that covers every free of the line so far, made or put off.
   std::uint64_t newest(Line owner) const { return lines_[owner].recorded + (lines_[owner].put_off ? 1 : 0); }
+  bool is_made(Line owner, std::uint64_t record) const { return record <= lines_[owner].recorded; }
   /// Does the record cover nothing that was submitted after its free?
   bool is_exact(Line owner, std::uint64_t record) const;
   bool complete(Line owner, std::uint64_t record) { return ask(owner, record) == Progress::kDone; }

@@ -55,9 +55,10 @@ void say(const Diagnostics& diagnostics) {
 
 }  // namespace
 
-Home::Home(const DriverApi& api, const Captures& captures, CUcontext context, CUdevice device, Owner owner,
+Home::Home(const DriverApi& api, Captures& captures, CUcontext context, CUdevice device, Owner owner,
            std::uint64_t first_bytes)
     : api_(api),
+      captures_(captures),
       context_(context),
       device_(device),
       owner_(owner),
@@ -72,7 +73,7 @@ Home::Home(const DriverApi& api, const Captures& captures, CUcontext context, CU
   if (resolved_.max != 0) {
     show(process().page.new_pool());
     process().neighbours.start();
-    start_pool(captures, first_bytes);
+    start_pool(first_bytes);
   }
   if (!serves())
     log::identify("no pool on device " + std::to_string(device_) + ", " + to_text(resolved_.options.strategy));
@@ -91,7 +92,7 @@ void Home::show(PoolSlot& slot) {
   slot.state.set(PoolSlot::kServing);
 }
 
-void Home::start_pool(const Captures& captures, std::uint64_t first_bytes) {
+void Home::start_pool(std::uint64_t first_bytes) {
   if (takes_vmm(api_, device_, resolved_.options.backing)) {
     auto vmm = std::make_unique<VmmBacking>(api_, context_, device_);
     vmm_ = vmm.get();
@@ -105,7 +106,7 @@ void Home::start_pool(const Captures& captures, std::uint64_t first_bytes) {
               "; the pool does without");
     resolved_.overflow = 0;
   }
-  fence_ = std::make_unique<CudaFence>(api_, captures, context_);
+  fence_ = std::make_unique<CudaFence>(api_, captures_, context_);
   streams_ = std::make_unique<ThreadStreams>(*fence_, reinterpret_cast<StreamRef>(CU_STREAM_PER_THREAD));
   tape_ = std::make_unique<Tape>(tape_options_for(resolved_), *backing_, *streams_, &shown_->stats);
   if (!tape_->started()) {
@@ -113,7 +114,7 @@ void Home::start_pool(const Captures& captures, std::uint64_t first_bytes) {
               std::to_string(tape_->start_error()) + "); the driver serves");
     return;
   }
-  if (resolved_.options.guard) red_zones_ = std::make_unique<RedZones>(api_, captures, *this);
+  if (resolved_.options.guard) red_zones_ = std::make_unique<RedZones>(api_, captures_, *this);
   serves_.store(true, std::memory_order_release);
   const Bytes before = tape_->stats().reserved.current();
   const Bytes first = std::max(kFirstPrefill, std::min(first_bytes, resolved_.size));
@@ -158,20 +159,22 @@ DriverAnswer Home::share(const Handle& handle, int& descriptor) const { return v
 
 bool Home::is_alone() const { return fence_->contexts().size() == 1; }
 
-bool Home::frees_wait() const { return tape_->options().reuse == ReusePolicy::kSync || !api_.has_context_events(); }
-
-CUresult Home::wait_for_work() const {
+WorkOnIt Home::before_plain_free(CUresult& error) const {
+  if (api_.has_context_events())
+    return tape_->options().reuse == ReusePolicy::kSync ? WorkOnIt::kAwaited : WorkOnIt::kInFlight;
   std::vector<CUcontext> contexts;
   {
     const auto lock = tape_->hold();
     contexts = fence_->contexts();
   }
+  const auto no_begin = captures_.hold_begins();
+  if (captures_.any_open()) return WorkOnIt::kInFlight;
   for (CUcontext context : contexts) {
     const ContextGuard current(api_, context);
-    const CUresult result = current.ok() ? api_.cuCtxSynchronize() : current.result();
-    if (result != CUDA_SUCCESS) return result;
+    error = current.ok() ? api_.cuCtxSynchronize() : current.result();
+    if (error != CUDA_SUCCESS) return WorkOnIt::kInFlight;
   }
-  return CUDA_SUCCESS;
+  return WorkOnIt::kDone;
 }
 
 CUresult Home::add_access(CUdevice peer) {

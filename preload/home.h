@@ -33,7 +33,7 @@ class Home {
   /// With `context` current. Resolves the options against the card, reserves addresses, and maps what the first request
   /// needs. A home that could not get a pool says so once in the log and serves nothing; it is remembered, so that it
   /// is not tried again.
-  Home(const DriverApi& api, const Captures& captures, CUcontext context, CUdevice device, Owner owner,
+  Home(const DriverApi& api, Captures& captures, CUcontext context, CUdevice device, Owner owner,
        std::uint64_t first_bytes);
 
   ~Home();
@@ -57,11 +57,11 @@ class Home {
   bool shareable() const;
   DriverAnswer share(const Handle& handle, int& descriptor) const;
 
-  /// Whether a plain free waits on the host for the work before it: the program wants it so, or the driver has no other
-  /// way. Then wait_for_work() does, in every context that can reach the memory; with no lock held, because what is
-  /// waited for may need an allocation of another thread first.
-  bool frees_wait() const;
-  CUresult wait_for_work() const;
+  /// What a plain free does about the work before it. Where the program wants it so, it waits on the host. Where the
+  /// driver has no context events it has to: here, before the free, in every context that can reach the memory, with no
+  /// tape locked, because what is waited for may need an allocation of another thread first; but not while a capture is
+  /// open, which that would kill. `error`: the driver's, else success.
+  WorkOnIt before_plain_free(CUresult& error) const;
 
   /// The sticky error to which the context is lost, or success: every call goes to the driver from now on, which says
   /// so.
@@ -116,11 +116,12 @@ class Home {
   };
   static inline __thread LastFree last_free_ = {nullptr, 0};
 
-  void start_pool(const Captures& captures, std::uint64_t first_bytes);
+  void start_pool(std::uint64_t first_bytes);
   void show(PoolSlot& slot);
   void start_prefill();
 
   const DriverApi& api_;
+  Captures& captures_;
   const CUcontext context_;
   const CUdevice device_;
   const Owner owner_;

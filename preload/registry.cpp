@@ -110,6 +110,7 @@ unsigned Registry::number_of(const Home& home) const {
 
 void Registry::wait_for(const Home& home) const {
   const ContextGuard current(api_, home.context());
+  const RelaxedCaptureGuard relaxed(api_);  // captures of other contexts go on
   if (current.ok()) api_.cuCtxSynchronize();
 }
 

@@ -21,7 +21,7 @@ class Registry {
  public:
   static constexpr unsigned kMostHomes = 256;
 
-  Registry(const DriverApi& api, const Captures& captures) : api_(api), captures_(captures) {}
+  Registry(const DriverApi& api, Captures& captures) : api_(api), captures_(captures) {}
 
   /// The home of the calling thread's current context, made at its first request (of `bytes`). Null: no context, or no
   /// pool for it.
@@ -109,7 +109,7 @@ class Registry {
   bool is_created(CUcontext context) const;
 
   const DriverApi& api_;
-  const Captures& captures_;
+  Captures& captures_;
   Mutex mutex_;
   std::array<Home*, kMostHomes> homes_{};
   std::atomic<unsigned> count_{0};

@@ -165,16 +165,12 @@ CUresult give_back(const Guard&, Home& home, HookRow row, CUdeviceptr address, L
   if (RedZones* zones = home.red_zones()) [[unlikely]]
     zones->taking_back(row, address, stream);
   CUresult waited = CUDA_SUCCESS;
-  WorkOnIt work = WorkOnIt::kInFlight;
-  if (line == kContextLine && home.frees_wait() && !process().captures.any_open()) {
-    waited = home.wait_for_work();
-    if (waited == CUDA_SUCCESS) work = WorkOnIt::kDone;
-  }
+  const WorkOnIt work = line == kContextLine ? home.before_plain_free(waited) : WorkOnIt::kInFlight;
   process().trace.freeing(row, home, address, line);
   const Freed freed = home.tape()->free(address, line, work);
   if (freed.result == FreeResult::kNotABlock) return CUDA_ERROR_INVALID_VALUE;
   if (freed.record != 0) home.freed_by_this_thread(freed.record);
-  if (line == kContextLine && work == WorkOnIt::kInFlight) home.free_did_not_wait();
+  if (line == kContextLine && !freed.done) home.free_did_not_wait();
   if (MemoryPool* pool = process().pools.of_tag(freed.tag)) pool->give_back(freed.requested);
   // The block is free whatever became of its record; only an error that stays with the context is the program's to see.
   if (home.lost() != CUDA_SUCCESS) return home.lost();

@@ -247,6 +247,19 @@ TEST_CASE("a refusal is kept for the program, and a lost context is not forgotte
   CHECK(rig.fence().make_event() == event + 1);
 }
 
+TEST_CASE("the host waits for a record while a capture is open, and the capture lives", "[cuda_fence]") {
+  CudaRig rig;
+  const StreamRef captured = rig.make_stream();
+  const StreamRef outside = rig.make_stream();
+  const EventId event = rig.fence().make_event();
+  rig.submit(outside);
+  REQUIRE(rig.fence().record(kWholeContext, event) == RecordResult::kRecorded);
+  rig.begin_capture(captured);
+  CHECK(rig.fence().wait_on_host(event, 10'000));
+  CHECK(rig.fence().query(event) == Progress::kDone);
+  CHECK(rig.end_capture());
+}
+
 TEST_CASE("a capture that no hook saw is answered like one that is known", "[cuda_fence]") {
   CudaRig rig(instrumented());
   const EventId event = rig.fence().make_event();

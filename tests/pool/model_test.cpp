@@ -219,7 +219,7 @@ class Model {
 };
 
 void run(const char* what, TapeOptions options, const MemoryBacking::Options& card) {
-  options.host_wait_ms = 1;  // during a capture nobody can tell what is complete, however long they wait
+  options.host_wait_ms = 1;  // what is freed during a capture is not known complete, however long they wait
   std::uint64_t served = 0;
   for (unsigned seed = 1; seed <= 32; ++seed) {
     Model model(seed, seed % 4 == 0 ? 1 : 4, options, card);  // with one stream alone, records are put off

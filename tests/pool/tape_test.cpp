@@ -15,8 +15,9 @@ constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
 
 struct Scene {
-  explicit Scene(TapeOptions options = {}, MemoryBacking::Options card = {.card_bytes = 8 * kGiB})
-      : backing(card), tape(with_defaults(options), backing, fence) {}
+  explicit Scene(TapeOptions options = {}, MemoryBacking::Options card = {.card_bytes = 8 * kGiB},
+                 MemoryFence::Options gpu = {})
+      : backing(card), fence(gpu), tape(with_defaults(options), backing, fence) {}
   static TapeOptions with_defaults(TapeOptions options) {
     options.address_space = 64 * kGiB;
     return options;
@@ -304,6 +305,31 @@ TEST_CASE("[case-19] during a capture nothing is recorded or waited for, and the
   REQUIRE(q != p);
   scene.fence.end_captures();
   scene.tape.captures_ended();
+  scene.fence.complete(used);
+  REQUIRE(scene.plain(kMiB) == p);
+}
+
+TEST_CASE("an awaited free returns when its work is done, but not later than a capture that puts its record off") {
+  Scene scene({}, {.card_bytes = 8 * kGiB}, {.looks_until_done = 3});
+  const std::uint64_t first = scene.plain(kMiB);
+  const std::uint64_t second = scene.plain(kMiB);
+  const auto used = scene.fence.submit(kS);
+  REQUIRE(scene.tape.free(first, kContextLine, WorkOnIt::kAwaited).done);
+  REQUIRE(scene.fence.is_complete(used));
+  const auto later = scene.fence.submit(kS);
+  scene.fence.begin_capture(kT);
+  REQUIRE_FALSE(scene.tape.free(second, kContextLine, WorkOnIt::kAwaited).done);
+  REQUIRE_FALSE(scene.fence.is_complete(later));
+}
+
+TEST_CASE("what was freed before a capture is served during it, once it is done") {
+  Scene scene;
+  const std::uint64_t p = scene.plain(kMiB);
+  scene.on(kS, 512);  // keeps the hole to come apart from the rest
+  const auto used = scene.fence.submit(kS);
+  scene.free_plain(p);
+  scene.fence.begin_capture(kT);
+  REQUIRE(scene.plain(kMiB) != p);
   scene.fence.complete(used);
   REQUIRE(scene.plain(kMiB) == p);
 }

@@ -1,7 +1,9 @@
 // The promise of reuse, seen in the data: the simulated streams execute late, so a block that is handed out too early
 // holds the wrong bytes at the end. Every case writes with one owner after another and lets the device check what the
 // last one finds.
+#include <atomic>
 #include <cstdint>
+#include <thread>
 
 #include "tests/preload/core/kernels.h"
 
@@ -123,6 +125,53 @@ CASE(order_destroyed_stream) {
     kernels.check(other, next, kBytes, 1000 + round);
     OK(cuMemFreeAsync(next, other));
   }
+  EQUAL(kernels.wrong_bytes(), 0u);
+}
+
+// Natively, and with pool.reuse=sync: what the GPU wrote before a cudaFree can be read after it.
+CASE(free_waits) {
+  program::begin();
+  Kernels kernels;
+  const CUstream stream = program::new_stream();
+  std::uint32_t* seen = nullptr;
+  OK(cuMemHostAlloc(reinterpret_cast<void**>(&seen), 4, 0));
+  for (std::uint32_t round = 1; round <= 20; ++round) {
+    const CUdeviceptr block = program::take(kBytes);
+    kernels.spin(stream, 1000);
+    OK(cuMemsetD32Async(block, round, kBytes / 4, stream));
+    OK(cuMemcpyDtoHAsync(seen, block, 4, stream));
+    OK(cuMemFree(block));
+    EQUAL(*seen, round);
+  }
+  OK(cuMemFreeHost(seen));
+}
+
+// One thread's frees, waited for or not, and another's captures.
+CASE(frees_beside_captures) {
+  const CUcontext context = program::begin();
+  Kernels kernels;
+  std::atomic<bool> over{false};
+  std::thread capturing([&] {
+    OK(cuCtxSetCurrent(context));
+    const CUstream stream = program::new_stream();
+    const CUdeviceptr kept = program::take(kBytes);
+    for (std::uint32_t round = 0; round < 300; ++round) {
+      CUgraph graph = nullptr;
+      OK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+      kernels.fill(stream, kept, kBytes, round);
+      OK(cuStreamEndCapture(stream, &graph));
+      OK(cuGraphDestroy(graph));
+    }
+    over = true;
+  });
+  const CUstream stream = program::new_stream();
+  for (std::uint32_t round = 0; !over; ++round) {
+    const CUdeviceptr block = program::take(4096);
+    kernels.fill(stream, block, 4096, round);
+    kernels.check(stream, block, 4096, round);
+    OK(cuMemFree(block));
+  }
+  capturing.join();
   EQUAL(kernels.wrong_bytes(), 0u);
 }
 

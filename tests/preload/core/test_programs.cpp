@@ -35,6 +35,7 @@ const char* const kCases[] = {"plain",
                               "order_stream_of_gone_context",
                               "order_async",
                               "order_destroyed_stream",
+                              "frees_beside_captures",
                               "lost_context",
                               "fork_among_threads",
                               "nothing"};
@@ -61,6 +62,17 @@ TEST_CASE("every case passes while frees wait on the host, and with only complet
   for (const char* name : {"plain", "threads", "async", "order_plain", "order_async", "order_destroyed_stream"}) {
     passes(name, {{"GPUPOOL_POOL_REUSE", "quiescent"}});
   }
+}
+
+// cuCtxSynchronize kills every open capture, those that other threads begin at this moment too; so a free waits for a
+// record.
+TEST_CASE("a free that waits does so without cuCtxSynchronize, where the driver has context events") {
+  passes("free_waits", {{"GPUPOOL_POOL_REUSE", "sync"}, {"GPUPOOL_SIM_FAULT", "cuCtxSynchronize:*=999"}});
+}
+
+TEST_CASE("on a driver without context events frees wait, and captures of other threads live") {
+  for (const char* name : {"free_waits", "frees_beside_captures"})
+    passes(name, {{"GPUPOOL_SIM_DRIVER_VERSION", "12040"}});
 }
 
 TEST_CASE("every case passes on slabs of cuMemAlloc") {
