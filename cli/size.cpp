@@ -3,6 +3,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "cli/cards.h"
 #include "cli/console.h"
 #include "cli/replay/bisect.h"
 #include "cli/replay/setup.h"
@@ -72,7 +73,12 @@ Exit by_traces(const Arguments& arguments) {
   plan.rows = std::move(rows);
   if (arguments.has("--margin")) plan.margin = share_of("--margin", arguments.value("--margin"));
   plan.handle = has_target ? handle : setup.options.handle.bytes;
-  if (arguments.has("--card")) plan.card = setup.card;
+  if (arguments.has("--card")) {
+    plan.card = setup.card;
+  } else if (const std::vector<Card> cards = cards_seen(); !cards.empty()) {
+    plan.card = cards.front().total;
+    plan.card_name = cards.front().name;
+  }
   return conclude(arguments, plan, status);
 }
 
@@ -83,8 +89,12 @@ Exit size_verb(const Arguments& arguments) {
     throw Problem(Exit::usage,
                   "traces or a program, and not both: gpupool size TRACE..., or gpupool size -- PROGRAM...");
   }
-  if (arguments.program.empty() && arguments.has("--unify"))
-    throw Problem(Exit::usage, "--unify: goes with a program; what is in a trace was requested already");
+  for (const char* option : {"--unify", "--pooled", "--seconds", "--steps"}) {
+    if (arguments.program.empty() && arguments.has(option))
+      throw Problem(Exit::usage, std::string{option} + ": goes with a program; a trace is what it was");
+  }
+  if (!arguments.program.empty() && arguments.has("--target-waste"))
+    throw Problem(Exit::usage, "--target-waste: goes with traces; gpupool run --trace records one");
   // Before the work, which may take hours.
   if (const std::string file = arguments.value("--write"); !file.empty() && fs::exists(fs::symlink_status(file))) {
     throw Problem(Exit::output, escaped(file, file.size()) + ": exists already and is not overwritten");

@@ -1,19 +1,15 @@
 // See finding.h: a preload in a child, and a run of the program itself, which alone proves that its allocations arrive.
 #include <signal.h>
 
-#include <filesystem>
-
 #include "cli/console.h"
+#include "cli/counted_run.h"
 #include "cli/doctor/finding.h"
 #include "cli/folder.h"
 #include "cli/libraries.h"
-#include "cli/report/file.h"
 #include "config/text.h"
 
 namespace gpupool::cli {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr double kMostSeconds = 60;
 constexpr double kPatience = 5;
@@ -31,7 +27,7 @@ void check_child(Findings& findings, const std::string& wanted) {
   const std::string maps = (folder.path() / "maps").string();
   Environment environment = own_environment();
   environment["LD_PRELOAD"] = preload_list(front, value_of(environment, "LD_PRELOAD"));
-  run_and_wait({"/bin/sh", "-c", "cat /proc/self/maps >\"$1\" 2>/dev/null", "sh", maps}, environment,
+  run_and_wait({"/bin/sh", "-c", "cat /proc/self/maps >\"$1\" 2>/dev/null", "sh", maps}, environment, "",
                [](double) { return 0; });
   const std::string text = read_small_file(maps);
   if (text.find(kFrontName) != std::string::npos) {
@@ -44,26 +40,21 @@ void check_child(Findings& findings, const std::string& wanted) {
 }
 
 void check_run(Findings& findings, const std::vector<std::string>& program, const std::string& wanted) {
-  const Folder folder;
   Environment environment = own_environment();
   environment["LD_PRELOAD"] = preload_list(find_front(wanted), value_of(environment, "LD_PRELOAD"));
   set(environment, {"pool.strategy", "passthrough"});
-  set(environment, {"stats.path", (folder.path() / "%p.json").string()});
-  set(environment, {"stats.summary", "off"});
+  const CountedRun run(environment);
   std::vector<std::string> quiet{"/bin/sh", "-c", "exec \"$@\" >/dev/null 2>&1 </dev/null", "sh"};
   quiet.insert(quiet.end(), program.begin(), program.end());
   unsigned asked = 0;
-  const int ended = run_and_wait(quiet, environment, [&asked](double seconds) {
+  const int ended = run_and_wait(quiet, environment, run.mark(), [&asked](double seconds) {
     if (seconds < kMostSeconds + asked * kPatience) return 0;
     return asked++ == 0 ? SIGINT : SIGKILL;
   });
   std::uint64_t calls = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t processes = 0;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder.path(), error)) {
-    const ProcessReport report = read_report(entry.path().string());
-    ++processes;
+  const std::vector<ProcessReport> reports = run.reports();
+  for (const ProcessReport& report : reports) {
     for (const PastReport& past : report.past) calls += past.calls, bytes += past.bytes;
   }
   const std::string how = asked != 0 ? "stopped after " + std::to_string(int(kMostSeconds)) + " s"
@@ -71,8 +62,8 @@ void check_run(Findings& findings, const std::vector<std::string>& program, cons
   if (calls != 0) {
     findings.push_back({Level::ok, "run",
                         "its allocations arrive: " + std::to_string(calls) + " calls for " + readable(bytes) +
-                            " from " + std::to_string(processes) + (processes == 1 ? " process" : " processes") + " (" +
-                            how + ")",
+                            " from " + std::to_string(reports.size()) +
+                            (reports.size() == 1 ? " process" : " processes") + " (" + how + ")",
                         ""});
     return;
   }

@@ -1,10 +1,11 @@
 // `gpupool size -- PROGRAM`: the need of every process of one run, and what was used beside the pool.
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
+#include <cmath>
+#include <optional>
 
 #include "cli/console.h"
-#include "cli/folder.h"
+#include "cli/counted_run.h"
 #include "cli/launch.h"
 #include "cli/replay/setup.h"
 #include "cli/report/file.h"
@@ -16,20 +17,20 @@
 namespace gpupool::cli {
 namespace {
 
-namespace fs = std::filesystem;
-
 // A tenth, and as much more as holes took: whoever lost memory to them once may lose more to them next time.
 constexpr double kLeastMargin = 0.1;
 constexpr double kMostMargin = 0.3;
 
-std::optional<double> seconds_of(const Arguments& arguments) {
-  if (!arguments.has("--seconds")) return std::nullopt;
-  const std::string text = arguments.value("--seconds");
-  double seconds = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error != std::errc{} || end != text.data() + text.size() || !(seconds > 0))
-    throw Problem(Exit::usage, "--seconds: " + in_quotes(text) + " is no number of seconds");
-  return seconds;
+template <class Number>
+std::optional<Number> number_of(const Arguments& arguments, std::string_view option, std::string_view unit) {
+  if (!arguments.has(option)) return std::nullopt;
+  const std::string text = arguments.value(option);
+  Number number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size() || !(number > 0) || !(number < 1e9)) {
+    throw Problem(Exit::usage, std::string{option} + ": " + in_quotes(text) + " is no number of " + std::string{unit});
+  }
+  return number;
 }
 
 struct Found {
@@ -60,23 +61,22 @@ void add_rows(Found& found, const ProcessReport& report) {
 
 Exit size_by_running(const Arguments& arguments) {
   Found found;
-  const std::optional<double> most_seconds = seconds_of(arguments);
+  const RunLimits limits{number_of<double>(arguments, "--seconds", "seconds"),
+                         number_of<unsigned>(arguments, "--steps", "steps")};
   if (arguments.has("--margin")) found.plan.margin = share_of("--margin", arguments.value("--margin"));
   if (arguments.has("--card")) found.plan.card = bytes_of_text("--card", arguments.value("--card"));
   Environment environment = own_environment();
   prepare(environment, "size", arguments);
-  const Folder folder;
   set(environment, {"pool.strategy", arguments.has("--pooled") ? "auto_growth" : "passthrough"});
-  set(environment, {"stats.path", (folder.path() / "%p.json").string()});
+  const CountedRun run(environment);
   if (arguments.has("--unify")) {
     for (const std::string& line : unify(environment)) note(line);
     found.plan.advice.push_back(
         "measured with --unify: the next run needs it, too: gpupool run --unify --config FILE -- PROGRAM");
   }
-  set(environment, {"stats.summary", "off"});
-  RunWatch watch(most_seconds);
-  CacheWatch caches(environment, folder.path().string());
-  const int ended = run_and_wait(arguments.program, environment, [&](double seconds) {
+  RunWatch watch(run, limits);
+  CacheWatch caches(environment, run.mark());
+  const int ended = run_and_wait(arguments.program, environment, run.mark(), [&](double seconds) {
     caches.look(seconds);
     return watch.look(seconds);
   });
@@ -85,12 +85,10 @@ Exit size_by_running(const Arguments& arguments) {
     found.plan.advice.push_back(
         framework +
         " has a cache of its own, which was counted as needed; size --unify and then run --unify do without it");
-  std::vector<std::string> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder.path())) files.push_back(entry.path().string());
-  std::ranges::sort(files);
-  for (const std::string& file : files) add_rows(found, read_report(file));
-  if (watch.stopped()) {
-    note("the program was stopped after --seconds; what it would have needed later is not known");
+  for (const ProcessReport& report : run.reports()) add_rows(found, report);
+  const bool stopped = !watch.stopped_by().empty();
+  if (stopped) {
+    note("the program was stopped after " + watch.stopped_by() + "; what it would have needed later is not known");
   } else if (ended != 0) {
     note("the program ended with status " + std::to_string(ended));
   }
@@ -98,15 +96,15 @@ Exit size_by_running(const Arguments& arguments) {
     throw Problem(Exit::broken,
                   "no process of it used device memory through the preload; gpupool doctor -- PROGRAM may know why");
   if (!arguments.has("--margin"))
-    found.plan.margin.parts_per_billion =
-        static_cast<std::uint32_t>(std::min(kLeastMargin + found.lost, kMostMargin) * Share::kWhole);
+    found.plan.margin.parts_per_billion = static_cast<std::uint32_t>(
+        std::min(std::ceil((kLeastMargin + found.lost) * 100) / 100, kMostMargin) * Share::kWhole);
   if (watch.used_peak() > found.on_cards)
     found.plan.headroom = (watch.used_peak() - found.on_cards + found.processes - 1) / found.processes;
   if (const Card* card = watch.card(); card != nullptr && found.plan.card == 0) {
     found.plan.card = card->total;
     found.plan.card_name = card->name;
   }
-  return conclude(arguments, found.plan, ended == 0 || watch.stopped() ? Exit::ok : Exit::warning);
+  return conclude(arguments, found.plan, ended == 0 || stopped ? Exit::ok : Exit::warning);
 }
 
 }  // namespace gpupool::cli

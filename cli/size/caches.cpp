@@ -2,14 +2,12 @@
 #include "cli/size/caches.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "cli/folder.h"
 
 namespace gpupool::cli {
 namespace {
 
-namespace fs = std::filesystem;
 constexpr double kBetweenLooks = 0.5;
 
 }  // namespace
@@ -23,12 +21,8 @@ CacheWatch::CacheWatch(const Environment& environment, std::string mark) : mark_
 void CacheWatch::look(double seconds) {
   if (open_.empty() || seconds < next_look_) return;
   next_look_ = seconds + kBetweenLooks;
-  std::error_code error;
-  for (fs::directory_iterator entry("/proc", error), end; !error && entry != end; entry.increment(error)) {
-    const std::string folder = entry->path().string();
-    if (folder.find_first_of("123456789") == std::string::npos) continue;
-    if (read_small_file(folder + "/environ").find(mark_) == std::string::npos) continue;
-    const std::string maps = read_small_file(folder + "/maps");
+  for (const int process : processes_with(mark_)) {
+    const std::string maps = read_small_file("/proc/" + std::to_string(process) + "/maps");
     std::erase_if(open_, [&](const Switch& one) {
       if (maps.find("/" + std::string{one.library}) == std::string::npos) return false;
       if (const std::string name{one.framework}; std::ranges::find(seen_, name) == seen_.end()) seen_.push_back(name);

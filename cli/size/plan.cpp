@@ -65,7 +65,7 @@ Exit conclude(const Arguments& arguments, const SizePlan& plan, Exit status) {
     }
     if (!plan.advice.empty()) json["advice"] = plan.advice;
     for (const SizeRow& row : plan.rows) {
-      Json entry{{"name", row.who}, {"needed_bytes", row.need}};
+      Json entry{{"name", row.who}, {"needed_bytes", row.need}, {"size_bytes", with_margin(row.need, plan.margin)}};
       entry.update(row.facts);
       json["rows"].push_back(std::move(entry));
     }
@@ -73,7 +73,11 @@ Exit conclude(const Arguments& arguments, const SizePlan& plan, Exit status) {
     return status;
   }
   std::string text;
-  for (const SizeRow& row : plan.rows) text += padded(readable(row.need), 12) + escaped(row.who, row.who.size()) + "\n";
+  for (const SizeRow& row : plan.rows) {
+    text += padded(readable(row.need), 12);
+    if (plan.rows.size() > 1) text += padded("pool.size=" + to_text(with_margin(row.need, plan.margin)), 22);
+    text += escaped(row.who, row.who.size()) + "\n";
+  }
   text += "next time: pool.size=" + to_text(size) + " (" + (plan.rows.size() > 1 ? "the largest need, " : "need ") +
           readable(need) + (plan.margin.parts_per_billion ? ", and " + to_text(plan.margin) + " to spare" : "") +
           ", in steps of " + readable(kStep) + ")\n" + fit_text(plan, size) + "as a file:\n" + next.dump(2) + "\n";

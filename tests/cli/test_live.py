@@ -17,6 +17,7 @@ import unittest
 
 COMMAND, FRONT, DRIVER, PROGRAM = sys.argv[1:5]
 DEADLINE_SECONDS = 60  # generous: nothing here is a measurement
+ON_A_CARD = {"PATH": "/usr/bin:/bin", "LD_LIBRARY_PATH": DRIVER, "GPUPOOL_SIM_MEMORY": "4GiB"}
 
 
 class Holder:
@@ -165,6 +166,25 @@ class Live(unittest.TestCase):
             top = holder.command("top", "--once").stdout
             self.assertRegex(top, rf"{holder.program.pid} .*256 MiB")
 
+    def test_size_shows_its_progress_on_a_terminal(self):
+        screen = Terminal(ON_A_CARD, "size", "--steps", "20", "--", PROGRAM, "steps")
+        screen.until(r"live \d+ MiB, reserved \d+ MiB, need so far 48 MiB, step \d+, \d+ s")
+        screen.until(r"was stopped after --steps.*next time: pool.size=64MiB")
+        screen.end()
+
+    def test_size_that_is_ended_ends_its_program_and_still_says_what_it_saw(self):
+        with tempfile.TemporaryDirectory() as folder:
+            environment = {**ON_A_CARD, "TMPDIR": folder, "CASE_FOLDER": folder, "CASE_LIVE": "256", "CASE_AGAIN": "0"}
+            size = subprocess.Popen([COMMAND, "size", "--", PROGRAM, "holder"], env=environment, text=True,
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            wait_for(lambda: os.path.exists(folder + "/held"))
+            size.send_signal(15)
+            out, err = size.communicate(timeout=DEADLINE_SECONDS)
+            self.assertIn("next time: pool.size=320MiB", out)
+            self.assertIn("ended with status 143", err)
+            self.assertEqual(size.returncode, 1)
+            self.assertEqual(os.listdir(folder), ["held"])
+
     def test_an_idle_process_gives_memory_back(self):
         with Holder() as holder:
             pid = str(holder.program.pid)
@@ -181,6 +201,9 @@ class Live(unittest.TestCase):
     def test_a_stopped_process_is_reported_as_not_answering(self):
         with Holder() as holder:
             holder.program.send_signal(19)
+            threads = f"/proc/{holder.program.pid}/task"
+            states = lambda: [open(f"{threads}/{thread}/stat").read().rpartition(")")[2].split()[0] for thread in os.listdir(threads)]
+            wait_for(lambda: set(states()) == {"T"})
             try:
                 answer = holder.command("trim", str(holder.program.pid))
                 self.assertEqual(answer.returncode, 1)

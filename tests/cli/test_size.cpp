@@ -1,8 +1,11 @@
 // `gpupool size`: the smallest pool by replay, and by a run on the simulated driver.
 #include <filesystem>
+#include <initializer_list>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/replay/bisect.h"
+#include "cli/size/steps.h"
 #include "cli/trace/read.h"
 #include "config/resolve.h"
 #include "tests/catch.h"
@@ -75,6 +78,25 @@ TEST_CASE("traces or a program, and something to count") {
   CHECK(contains(command({"size", "--", "true"}).err, "no process of it used device memory"));
   CHECK(command({"size", "--", "no-such-program"}).status == 127);
   CHECK(command({"size", "--margin", "lots", "--", "true"}).status == 2);
+  CHECK(command({"size", "--steps", "0", "--", "true"}).status == 2);
+  CHECK(command({"size", "--seconds", "nan", "--", "true"}).status == 2);
+  CHECK(contains(command({"size", "--target-waste", "1%", "--", "true"}).err, "--target-waste: goes with traces"));
+}
+
+TEST_CASE("steps are swings over half of the range of live memory, once that is known") {
+  using namespace gpupool;
+  cli::Steps steps;
+  const auto see = [&](std::initializer_list<Bytes> all) {
+    for (const Bytes live : all) steps.see(live * 1_MiB);
+    return steps.count();
+  };
+  CHECK(see({0, 50, 100, 500, 1000, 1000}) == 0);         // loading
+  CHECK(see({1500, 3000, 2900, 3000, 2000, 1000}) == 0);  // the first step finds the range
+  CHECK(see({2000, 3000, 2000, 1000}) == 1);              // the second one is within it
+  CHECK(see({1500, 1000, 1600, 1100}) == 1);              // too little
+  CHECK(see({2900, 2700, 2950, 1200, 3100, 1000}) == 3);  // a little higher than ever
+  CHECK(see({5000}) == 0);                                // much higher
+  CHECK(see({4990, 1000, 5000, 1000, 5000, 1000}) == 2);
 }
 
 #ifdef GPUPOOL_TEST_DRIVER
@@ -189,6 +211,40 @@ TEST_CASE("--seconds interrupts the program and counts all the same") {
   CHECK(stopped.status == 0);
   CHECK(contains(stopped.err, "was stopped after --seconds"));
   CHECK(contains(stopped.out, "next time: pool.size=64MiB"));
+}
+
+TEST_CASE("--steps counts the loop that no memory shows but its own, and asks all of the program to end") {
+  const Folder folder;
+  const Variables variables{{"LD_LIBRARY_PATH", GPUPOOL_TEST_DRIVER}, {"GPUPOOL_SIM_MEMORY", "4GiB"}};
+  const std::string ended = folder / "ended";
+  // A shell that waits for what runs in it would leave it running if the shell alone were asked.
+  const std::string program = std::string{GPUPOOL_TEST_PROGRAM} + " steps; echo $? >'" + ended + "'; exit 0";
+  const Outcome stopped = command({"size", "--steps", "5", "--json", "--", "sh", "-c", program}, variables);
+  CAPTURE(stopped.out, stopped.err);
+  CHECK(stopped.status == 0);
+  CHECK(contains(stopped.err, "was stopped after --steps"));
+  CHECK_FALSE(contains(stopped.err, "need so far"));  // no terminal, no progress
+  CHECK(json::parse(stopped.out)["needed_bytes"] == 48 << 20);
+}
+
+TEST_CASE("processes that end without a report are counted all the same, each in a row") {
+  const Variables variables{{"LD_LIBRARY_PATH", GPUPOOL_TEST_DRIVER}, {"GPUPOOL_SIM_MEMORY", "4GiB"}};
+  const std::string program{GPUPOOL_TEST_PROGRAM};
+  const std::string job =
+      "RANK=0 " + program + " plain; RANK=1 " + program + " quick_exit; RANK=2 " + program + " becomes_another; true";
+  for (const char* how : {"--margin=10%", "--pooled"}) {
+    CAPTURE(how);
+    const Outcome counted = command({"size", how, "--json", "--", "sh", "-c", job}, variables);
+    CAPTURE(counted.out, counted.err);
+    REQUIRE(counted.status == 0);
+    const json rows = json::parse(counted.out)["rows"];
+    std::map<std::string, unsigned> of_rank;
+    for (const json& row : rows) ++of_rank[row["rank"]];
+    CHECK(of_rank == std::map<std::string, unsigned>{{"0", 1}, {"1", 1}, {"2", 2}});
+    for (const json& row : rows) CHECK(row["size_bytes"] == 64 << 20);
+  }
+  const Outcome text = command({"size", "--", "sh", "-c", job}, variables);
+  CHECK(contains(text.out, "\n3 MiB       pool.size=64MiB       rank 1: "));
 }
 
 TEST_CASE("the report of a real run is read back") {

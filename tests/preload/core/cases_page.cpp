@@ -65,6 +65,20 @@ CASE(quick_exit) {
   _exit(program::failures());
 }
 
+// A loop of steps, each slow enough to be seen from outside, that only a signal ends.
+CASE(steps) {
+  program::begin();
+  const CUdeviceptr weights = program::take(8 << 20);
+  for (;;) {
+    CUdeviceptr activations = 0;
+    OK(cuMemAlloc(&activations, 40 << 20));
+    usleep(30'000);
+    OK(cuMemFree(activations));
+    usleep(30'000);
+    if (program::failures() != 0 || weights == 0) std::exit(1);
+  }
+}
+
 // Becomes itself again without an exit in between.
 CASE(becomes_another) {
   program::begin();
