@@ -44,7 +44,7 @@ class HoleIndex {
   Range largest() const;
 
   std::uint64_t holes() const { return holes_; }
-  /// Sum of all holes. Cost: O(bins + large holes).
+  /// Sum of all holes. Cost: O(bins in use + large holes).
   std::uint64_t granules() const;
 
   const char* validate() const;
