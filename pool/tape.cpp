@@ -145,7 +145,7 @@ std::uint64_t Tape::serve(const Found& found, const Request& request) {
   Block block;
   block.slack = static_cast<std::uint16_t>(bytes_of(part.size()) - options_.red_zone - request.bytes);
   block.tag = request.tag;
-  block.stream_ordered = request.line != kContextLine;
+  block.stream_ordered = request.line != kContextLine || request.tag != 0;  // a stream without a line has a pool
   parts_->space.take(found.hole, part, block);
   stats_.requests.add(1);
   stats_.blocks.add(1);

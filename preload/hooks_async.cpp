@@ -19,13 +19,13 @@ std::uint64_t name_for_trace(CUstream stream) {
   return reinterpret_cast<std::uintptr_t>(stream) | std::uint64_t{1} << 63;
 }
 
-// Stream-ordered memory is the device's, not a context's: it lies on the primary context's tape where there is one, and
-// so outlives the context whose stream asked for it.
-StreamSpot ordered_spot(const Guard& guard, CUstream stream, std::uint64_t bytes) {
-  const StreamSpot spot = spot_of(guard, stream, bytes);
-  if (!spot.home || spot.home->owner() == Home::Owner::kPrimary) return spot;
-  Home* primary = process().registry.of_primary(spot.home->device());
-  return primary ? StreamSpot{primary, line_on(guard, *primary, stream)} : spot;
+// Stream-ordered memory is its device's, not a context's: it lies on the tape of the device's primary context, and so
+// outlives the context whose stream asked for it. Where no primary context exists the driver serves, because making one
+// would be seen. `own` is where the stream's own context would have it.
+StreamSpot spot_on(const Guard& guard, CUdevice device, const StreamSpot& own, CUstream stream, std::uint64_t bytes) {
+  if (own.home->device() == device && own.home->owner() == Home::Owner::kPrimary) return own;
+  Home* primary = process().registry.of_primary(guard, device, bytes);
+  return primary ? StreamSpot{primary, line_on(guard, *primary, stream)} : StreamSpot{};
 }
 
 // Counts a request in its pool, whether the tape serves it or the driver in its place: to the program it is one pool.
@@ -41,16 +41,18 @@ CUresult counted(MemoryPool& pool, std::uint64_t bytes, Serve serve) {
 }
 
 template <class Ask>
-CUresult from_pool(const Guard& guard, Home& home, Line line, CUstream stream, MemoryPool& pool, HookRow row,
+CUresult from_pool(const Guard& guard, const StreamSpot& own, CUstream stream, MemoryPool& pool, HookRow row,
                    std::uint64_t bytes, CUdeviceptr* out, Ask ask) {
-  const Request request{
-      .bytes = bytes, .line = line, .tag = pool.tag(), .may_wait = pool.may_wait(), .own_free = home.own_free()};
+  if (const CUresult fault = fault_on(stream)) return driver_said(*own.home, fault);
+  const auto [home, line] = spot_on(guard, pool.device(), own, stream, bytes);
   // Slabs of cuMemAlloc cannot be opened to another device as a memory pool can.
-  const bool drivers = pool.opened() && !home.movable();
-  return counted(pool, bytes, [&] {
-    return drivers ? pass_through(guard, row, bytes, out, ask, {line, pool.tag()})
-                   : serve(guard, home, request, row, out, ask, stream);
-  });
+  if (!home || (pool.opened() && !home->movable())) {
+    const Passing passing{home ? line : name_for_trace(stream), pool.tag()};
+    return counted(pool, bytes, [&] { return pass_through(guard, row, bytes, out, ask, passing); });
+  }
+  const Request request{
+      .bytes = bytes, .line = line, .tag = pool.tag(), .may_wait = pool.may_wait(), .own_free = home->own_free()};
+  return counted(pool, bytes, [&] { return serve(guard, *home, request, row, out, ask, stream); });
 }
 
 template <class Ask>
@@ -59,11 +61,10 @@ CUresult alloc(HookRow row, Flavour flavour, CUdeviceptr* out, std::size_t bytes
   if (!serveable(guard, out, bytes)) return ask();
   const CUstream stream = named(given, flavour);
   if (captures_stream(stream)) return watched(guard, row, bytes, ask);
-  const StreamSpot spot = ordered_spot(guard, stream, bytes);
-  MemoryPool* pool = spot.home ? current_pool(guard, spot.home->device()) : nullptr;
-  if (!pool) return pass_through(guard, row, bytes, out, ask, {name_for_trace(stream)});
-  if (const CUresult fault = fault_on(stream)) return driver_said(*spot.home, fault);
-  return from_pool(guard, *spot.home, spot.line, stream, *pool, row, bytes, out, ask);
+  const StreamSpot own = spot_of(guard, stream, bytes);
+  MemoryPool* pool = own.home ? current_pool(guard, own.home->device()) : nullptr;
+  return pool ? from_pool(guard, own, stream, *pool, row, bytes, out, ask)
+              : pass_through(guard, row, bytes, out, ask, {name_for_trace(stream)});
 }
 
 template <class Ask>
@@ -74,19 +75,9 @@ CUresult alloc_from(HookRow row, Flavour flavour, CUdeviceptr* out, std::size_t 
   const CUstream stream = named(given, flavour);
   if (captures_stream(stream)) return watched(guard, row, bytes, ask);
   MemoryPool* pool = known_pool(guard, handle);
-  const StreamSpot spot = pool ? ordered_spot(guard, stream, bytes) : StreamSpot{};
-  if (!spot.home) return pass_through(guard, row, bytes, out, ask, {name_for_trace(stream)});
-  if (const CUresult fault = fault_on(stream)) return driver_said(*spot.home, fault);
-  if (spot.home->device() == pool->device())
-    return from_pool(guard, *spot.home, spot.line, stream, *pool, row, bytes, out, ask);
-  // A pool's memory lies on the pool's device, whatever device the stream belongs to.
-  Home* home = process().registry.of_primary(pool->device());
-  if (!home) {
-    return counted(*pool, bytes, [&] {
-      return pass_through(guard, row, bytes, out, ask, {name_for_trace(stream), pool->tag()});
-    });
-  }
-  return from_pool(guard, *home, line_on(guard, *home, stream), stream, *pool, row, bytes, out, ask);
+  const StreamSpot own = pool ? spot_of(guard, stream, bytes) : StreamSpot{};
+  return own.home ? from_pool(guard, own, stream, *pool, row, bytes, out, ask)
+                  : pass_through(guard, row, bytes, out, ask, {name_for_trace(stream)});
 }
 
 template <class Ask>

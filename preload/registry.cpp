@@ -55,6 +55,20 @@ Home* Registry::of_primary(CUdevice device) const {
   return nullptr;
 }
 
+// Only a retain tells the handle of a primary context.
+Home* Registry::of_primary(const Guard& guard, CUdevice device, std::uint64_t bytes) {
+  if (Home* home = of_primary(device)) return home;
+  CUcontext primary = nullptr;
+  if (!api_.cuDevicePrimaryCtxRelease_v2 || !primary_is_active(api_, device) ||
+      api_.cuDevicePrimaryCtxRetain(&primary, device) != CUDA_SUCCESS)
+    return nullptr;
+  Home* home = of_context(guard, primary, bytes);
+  api_.cuDevicePrimaryCtxRelease_v2(device);
+  if (primary_is_active(api_, device)) return home;
+  primary_released(device);  // another thread gave it up meanwhile
+  return nullptr;
+}
+
 Home* Registry::make(CUcontext context, std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   if (Home* home = find(context)) return home;

@@ -28,8 +28,10 @@ class Registry {
   Home* here(const Guard& guard, std::uint64_t bytes);
   /// The home of a context that need not be current, not folded.
   Home* of_context(const Guard& guard, CUcontext context, std::uint64_t bytes);
-  /// The home of a device's primary context, if the context exists already.
+  /// The home of a device's primary context, if there is one.
   Home* of_primary(CUdevice device) const;
+  /// The same, made now if the context exists.
+  Home* of_primary(const Guard& guard, CUdevice device, std::uint64_t bytes);
   /// Whose memory an address is; null: not ours. Lock-free.
   Home* at(std::uint64_t address) const {
     for (unsigned i = count_.load(std::memory_order_acquire); i-- > 0;) {

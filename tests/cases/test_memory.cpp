@@ -126,4 +126,6 @@ TEST_CASE("peer access before and after the pool exists; a context goes alone", 
   as_natively("context_goes");
   as_natively("context_goes_with_its_streams");
   as_natively("ordered_outlives_its_context");
+  as_natively("ordered_outlives_before_the_primary_has_any");
+  as_natively("ordered_without_a_primary");
 }

@@ -12,6 +12,7 @@ namespace {
 using program::Kernels;
 using program::new_context;
 using program::take;
+using program::take_ordered;
 
 constexpr std::uint64_t kMiB = 1 << 20;
 
@@ -173,6 +174,61 @@ CASE(ordered_outlives_its_context) {
     OK(cuStreamDestroy(other));
   }
   EQUAL(kernels.wrong_bytes(), 0u);
+}
+
+namespace {
+
+// Taken in a further context, on its default stream or one of its own, and freed in the primary one when that is gone.
+void outlives(CUcontext primary, bool own_stream) {
+  CUmemoryPool pool = nullptr;
+  CUmemoryPool told = nullptr;
+  CUcontext owner = nullptr;
+  unsigned char byte = 0;
+  cuuint64_t used = 0;
+  const CUcontext context = new_context();
+  OK(cuDeviceGetDefaultMemPool(&pool, 0));
+  const CUdeviceptr kept = take_ordered(kMiB, own_stream ? program::new_stream() : nullptr);
+  const CUdeviceptr plain = take(kMiB);
+  OK(cuMemsetD8(kept, 7, kMiB));
+  OK(cuPointerGetAttribute(&told, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, kept));
+  OK(cuPointerGetAttribute(&owner, CU_POINTER_ATTRIBUTE_CONTEXT, kept));
+  HOLDS(told == pool && owner == nullptr);
+  OK(cuCtxSynchronize());
+  OK(cuCtxDestroy(context));
+  if (!primary) primary = program::begin();
+  OK(cuCtxSetCurrent(primary));
+  EQUAL(cuMemFree(plain), CUDA_ERROR_INVALID_VALUE);
+  OK(cuMemcpyDtoH(&byte, kept + kMiB - 1, 1));
+  EQUAL(byte, 7);
+  OK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
+  EQUAL(used, kMiB);
+  OK(cuMemFreeAsync(kept, nullptr));
+  OK(cuMemFree(take(kMiB)));
+}
+
+}  // namespace
+
+// The primary context exists and has never asked for memory.
+CASE(ordered_outlives_before_the_primary_has_any) {
+  for (const bool own_stream : {false, true}) {
+    const CUcontext primary = program::begin();
+    outlives(primary, own_stream);
+    OK(cuDevicePrimaryCtxReset(0));
+  }
+}
+
+// There is no primary context, and asking for such memory makes none.
+CASE(ordered_without_a_primary) {
+  OK(cuInit(0));
+  unsigned flags = 0;
+  int active = 1;
+  const CUcontext context = new_context();
+  const CUstream stream = program::new_stream();
+  OK(cuMemFreeAsync(take_ordered(kMiB, stream), stream));
+  OK(cuDevicePrimaryCtxGetState(0, &flags, &active));
+  EQUAL(active, 0);
+  OK(cuCtxDestroy(context));
+  outlives(nullptr, true);
 }
 
 // Whatever a block's attribute says of legacy IPC is what happens.
