@@ -18,6 +18,7 @@ namespace {
 
 Loaded effective(const Arguments& arguments) {
   if (!arguments.has("--config")) return load(environ);
+  loaded_from(arguments.value("--config"));  // a Problem where it cannot be used at all
   const std::string named = "GPUPOOL_CONFIG=" + arguments.value("--config");
   std::vector<const char*> environment{named.c_str()};
   for (char** entry = environ; *entry != nullptr; ++entry) environment.push_back(*entry);
@@ -81,7 +82,7 @@ Exit config_verb(const Arguments& arguments) {
     return Exit::ok;
   }
   print(arguments.has("--json") ? describe_json(loaded) : describe_text(loaded));
-  return Exit::ok;
+  return loaded.diagnostics.empty() ? Exit::ok : Exit::warning;
 }
 
 }  // namespace gpupool::cli

@@ -42,6 +42,13 @@ std::string_view code_of(Colour colour) {
   return "";
 }
 
+int new_file(const std::string& path) {
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+  if (file >= 0) return file;
+  throw Problem(Exit::output, escaped(path, path.size()) + ": " +
+                                  (errno == EEXIST ? "exists already and is not overwritten" : error_text(errno)));
+}
+
 }  // namespace
 
 void print(std::string_view text) {
@@ -62,17 +69,18 @@ std::string padded(std::string_view text, std::size_t width) {
 }
 
 void write_new_file(const std::string& path, std::string_view text) {
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-  if (file < 0) {
-    throw Problem(Exit::output, escaped(path, path.size()) + ": " +
-                                    (errno == EEXIST ? "exists already and is not overwritten" : error_text(errno)));
-  }
+  const int file = new_file(path);
   bool complete = write_all(file, text);
   int error = errno;
   if (close(file) != 0) complete = false, error = errno;
   if (complete) return;
   unlink(path.c_str());
   throw Problem(Exit::output, escaped(path, path.size()) + ": " + error_text(error));
+}
+
+void check_new_file(const std::string& path) {
+  close(new_file(path));
+  unlink(path.c_str());
 }
 
 std::string error_text(int error) { return std::strerror(error); }

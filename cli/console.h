@@ -39,6 +39,9 @@ std::string padded(std::string_view text, std::size_t width);
 /// Creates `path`, which must not exist, with this content; never replaces or follows anything. Throws a Problem.
 void write_new_file(const std::string& path, std::string_view text);
 
+/// A Problem where write_new_file() would have one now: before work that may take hours.
+void check_new_file(const std::string& path);
+
 /// strerror, as text.
 std::string error_text(int error);
 

@@ -5,6 +5,8 @@
 
 #include "cli/console.h"
 #include "cli/doctor/finding.h"
+#include "cli/libraries.h"
+#include "cli/manual.h"
 #include "config/text.h"
 
 namespace gpupool::cli {
@@ -59,12 +61,12 @@ std::string json_of(const Findings& findings, Level worst) {
 
 Exit doctor_verb(const Arguments& arguments) {
   const Environment environment = own_environment();
-  Findings findings;
+  Findings findings{{Level::ok, "gpupool", "version " + version() + ", " + own_folder() + "/gpupool", ""}};
   check_driver(findings);
   check_libraries(findings, arguments.value("--library"));
   check_preload(findings, environment);
   check_configuration(findings);
-  check_switches(findings, environment);
+  check_frameworks(findings, environment, arguments.program);
   check_shared_memory(findings);
   check_cards(findings);
   check_limits(findings);

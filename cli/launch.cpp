@@ -75,12 +75,13 @@ std::string value_of(const Environment& environment, const std::string& name) {
 
 const std::vector<Switch>& unify_switches() {
   static const std::vector<Switch> switches{
-      {"PyTorch", "PYTORCH_ALLOC_CONF", "backend:cudaMallocAsync", "PYTORCH_CUDA_ALLOC_CONF", "libc10_cuda.so"},
-      {"PyTorch before 2.9", "PYTORCH_CUDA_ALLOC_CONF", "backend:cudaMallocAsync", "PYTORCH_ALLOC_CONF", ""},
-      {"JAX", "XLA_PYTHON_CLIENT_ALLOCATOR", "cuda_async", "", "xla_cuda_plugin.so"},
-      {"JAX", "XLA_PYTHON_CLIENT_PREALLOCATE", "false", "", ""},
-      {"TensorFlow", "TF_GPU_ALLOCATOR", "cuda_malloc_async", "", "libtensorflow_framework.so"},
-      {"PaddlePaddle", "FLAGS_use_cuda_malloc_async_allocator", "1", "", "libpaddle.so"},
+      {"PyTorch", "PYTORCH_ALLOC_CONF", "backend:cudaMallocAsync", "PYTORCH_CUDA_ALLOC_CONF", false, "torch",
+       "libc10_cuda.so"},
+      {"PyTorch before 2.9", "PYTORCH_CUDA_ALLOC_CONF", "backend:cudaMallocAsync", "PYTORCH_ALLOC_CONF", true, "torch"},
+      {"JAX", "XLA_PYTHON_CLIENT_ALLOCATOR", "cuda_async", "", false, "jax", "xla_cuda_plugin.so"},
+      {"JAX", "XLA_PYTHON_CLIENT_PREALLOCATE", "false", "", false, "jax"},
+      {"TensorFlow", "TF_GPU_ALLOCATOR", "cuda_malloc_async", "", false, "tensorflow", "libtensorflow_framework.so"},
+      {"PaddlePaddle", "FLAGS_use_cuda_malloc_async_allocator", "1", "", false, "paddle", "libpaddle.so"},
   };
   return switches;
 }

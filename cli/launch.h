@@ -22,8 +22,10 @@ struct Switch {
   std::string_view variable;
   std::string_view value;
   std::string_view not_beside;  // another variable which says the same; empty if there is none
-  std::string_view
-      library;  // how the name of a file begins that only this framework loads; empty where another row has it
+  bool is_older_name = false;   // of the one in not_beside
+  std::string_view module;      // the framework's name in Python
+  /// How the name of a file begins that only this framework loads; empty where another row has it.
+  std::string_view library = {};
 };
 const std::vector<Switch>& unify_switches();
 

@@ -1,7 +1,6 @@
 // `gpupool size`: how large the pool should be next time, by one counted run or by replaying traces.
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 #include "cli/cards.h"
 #include "cli/console.h"
@@ -15,7 +14,6 @@
 namespace gpupool::cli {
 namespace {
 
-namespace fs = std::filesystem;
 constexpr Bytes kHandles[] = {128_MiB, 64_MiB, 32_MiB, 16_MiB, 8_MiB, 4_MiB, 2_MiB};  // fastest first
 
 // A recorded trace says whose it is; of other formats the file's name is all there is.
@@ -96,9 +94,7 @@ Exit size_verb(const Arguments& arguments) {
   if (!arguments.program.empty() && arguments.has("--target-waste"))
     throw Problem(Exit::usage, "--target-waste: goes with traces; gpupool run --trace records one");
   // Before the work, which may take hours.
-  if (const std::string file = arguments.value("--write"); !file.empty() && fs::exists(fs::symlink_status(file))) {
-    throw Problem(Exit::output, escaped(file, file.size()) + ": exists already and is not overwritten");
-  }
+  if (arguments.has("--write")) check_new_file(arguments.value("--write"));
   return arguments.program.empty() ? by_traces(arguments) : size_by_running(arguments);
 }
 

@@ -5,9 +5,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "cli/cards.h"
 #include "cli/doctor/finding.h"
+#include "cli/folder.h"
 #include "config/load.h"
 #include "config/resolve.h"
 #include "config/text.h"
@@ -61,6 +63,30 @@ void check_cards(Findings& findings) {
   for (const Card& card : cards) check_room(findings, card, options);
 }
 
+Bytes control_group_limit(const std::string& groups, const std::string& mount) {
+  constexpr Bytes kNoLimit = Bytes{1} << 60;  // version 1 writes a number near 2^63
+  Bytes least = kNoLimit;
+  const auto look = [&](const fs::path& file) {
+    std::uint64_t value = 0;
+    if (std::ifstream in(file); in >> value) least = std::min(least, value);  // "max" is no number
+  };
+  std::istringstream lines(groups);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const bool is_v1 = controllers.find(",memory,") != std::string::npos;
+    if (!is_v1 && controllers != ",,") continue;
+    // A container sees its own group at the mount, whatever the path says; elsewhere each group above counts, too.
+    for (fs::path group = fs::path{line.substr(second + 1)}.relative_path();; group = group.parent_path()) {
+      look(is_v1 ? mount / fs::path{"memory"} / group / "memory.limit_in_bytes" : mount / group / "memory.max");
+      if (group.empty()) break;
+    }
+  }
+  return least == kNoLimit ? 0 : least;
+}
+
 void check_limits(Findings& findings) {
   rlimit addresses{};
   if (getrlimit(RLIMIT_AS, &addresses) == 0 && addresses.rlim_cur != RLIM_INFINITY) {
@@ -74,9 +100,8 @@ void check_limits(Findings& findings) {
                          std::getenv("KUBERNETES_SERVICE_HOST") != nullptr;
   if (contained)
     findings.push_back({Level::note, "limits", "in a container: paths and limits are those of the container", ""});
-  std::ifstream file("/sys/fs/cgroup/memory.max");
-  std::uint64_t most = 0;
-  if (!(file >> most)) return;  // "max", or no such group
+  const Bytes most = control_group_limit(read_small_file("/proc/self/cgroup"), "/sys/fs/cgroup");
+  if (most == 0) return;
   const Level level = most < kLittleHostMemory ? Level::warning : Level::note;
   findings.push_back({level, "limits", "the control group allows " + readable(most) + " of host memory",
                       level == Level::warning ? "allow more: the CUDA driver itself needs hundreds of MiB" : ""});

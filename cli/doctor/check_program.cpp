@@ -15,8 +15,6 @@
 namespace gpupool::cli {
 namespace {
 
-constexpr int kMostInterpreters = 5;
-
 /// The executable that the kernel starts in the end, behind a chain of scripts.
 std::string behind_scripts(std::string path) {
   for (int i = 0; i < kMostInterpreters; ++i) {

@@ -1,11 +1,15 @@
 // See finding.h: a preload in a child, and a run of the program itself, which alone proves that its allocations arrive.
 #include <signal.h>
 
+#include <set>
+
 #include "cli/console.h"
 #include "cli/counted_run.h"
+#include "cli/doctor/drivers_seen.h"
 #include "cli/doctor/finding.h"
 #include "cli/folder.h"
 #include "cli/libraries.h"
+#include "cli/size/caches.h"
 #include "config/text.h"
 
 namespace gpupool::cli {
@@ -13,6 +17,33 @@ namespace {
 
 constexpr double kMostSeconds = 60;
 constexpr double kPatience = 5;
+
+struct Arrived {
+  std::uint64_t calls = 0;
+  std::uint64_t bytes = 0;
+  std::set<std::uint64_t> processes;  // that used device memory, by number
+};
+
+Arrived arrived_from(const std::vector<ProcessReport>& reports) {
+  Arrived arrived;
+  for (const ProcessReport& report : reports) {
+    for (const PastReport& past : report.past) arrived.calls += past.calls, arrived.bytes += past.bytes;
+    if (!report.past.empty()) arrived.processes.insert(report.pid);
+  }
+  return arrived;
+}
+
+void tell(Findings& findings, int number, const DriversSeen::Process& process, const Arrived& arrived) {
+  if (arrived.processes.contains(static_cast<std::uint64_t>(number))) return;
+  const std::string who = "process " + std::to_string(number) + ", " + process.executable + ", ";
+  if (!process.has_front) {
+    findings.push_back({Level::warning, "run", who + "has the driver and not the preload",
+                        "look for what clears LD_PRELOAD before it starts"});
+  } else if (arrived.calls == 0) {
+    findings.push_back({Level::warning, "run", who + "has the driver, and none of its calls came through the preload",
+                        "if it used device memory, a library of it is opened with RTLD_DEEPBIND or dlmopen"});
+  }
+}
 
 }  // namespace
 
@@ -47,29 +78,35 @@ void check_run(Findings& findings, const std::vector<std::string>& program, cons
   std::vector<std::string> quiet{"/bin/sh", "-c", "exec \"$@\" >/dev/null 2>&1 </dev/null", "sh"};
   quiet.insert(quiet.end(), program.begin(), program.end());
   unsigned asked = 0;
-  const int ended = run_and_wait(quiet, environment, run.mark(), [&asked](double seconds) {
+  CacheWatch caches(environment, run.mark());
+  DriversSeen drivers(run.mark());
+  const int ended = run_and_wait(quiet, environment, run.mark(), [&](double seconds) {
+    caches.look(seconds);
+    drivers.look(seconds);
     if (seconds < kMostSeconds + asked * kPatience) return 0;
     return asked++ == 0 ? SIGINT : SIGKILL;
   });
-  std::uint64_t calls = 0;
-  std::uint64_t bytes = 0;
-  const std::vector<ProcessReport> reports = run.reports();
-  for (const ProcessReport& report : reports) {
-    for (const PastReport& past : report.past) calls += past.calls, bytes += past.bytes;
-  }
   const std::string how = asked != 0 ? "stopped after " + std::to_string(int(kMostSeconds)) + " s"
                                      : "ended with status " + std::to_string(ended);
-  if (calls != 0) {
+  const Arrived arrived = arrived_from(run.reports());
+  if (arrived.calls != 0) {
     findings.push_back({Level::ok, "run",
-                        "its allocations arrive: " + std::to_string(calls) + " calls for " + readable(bytes) +
-                            " from " + std::to_string(reports.size()) +
-                            (reports.size() == 1 ? " process" : " processes") + " (" + how + ")",
+                        "its allocations arrive: " + std::to_string(arrived.calls) + " calls for " +
+                            readable(arrived.bytes) + " from " + std::to_string(arrived.processes.size()) +
+                            (arrived.processes.size() == 1 ? " process" : " processes") + " (" + how + ")",
                         ""});
-    return;
+  } else {
+    findings.push_back(
+        {Level::warning, "run", "no allocation of it arrived (" + how + ")",
+         "does it use device memory in that time? If it does: static executables, RTLD_DEEPBIND, and what "
+         "clears LD_PRELOAD keep the preload out"});
   }
-  findings.push_back({Level::warning, "run", "no allocation of it arrived (" + how + ")",
-                      "does it use device memory in that time? If it does: static executables, RTLD_DEEPBIND, and what "
-                      "clears LD_PRELOAD keep the preload out"});
+  for (const auto& [number, process] : drivers.processes()) tell(findings, number, process, arrived);
+  for (const std::string& framework : caches.frameworks()) {
+    findings.push_back({Level::note, "run",
+                        "it has loaded " + framework + ", which keeps a cache of its own above the pool",
+                        "gpupool run --unify"});
+  }
 }
 
 }  // namespace gpupool::cli

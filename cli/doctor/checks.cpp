@@ -15,6 +15,7 @@
 #include "config/load.h"
 #include "config/table.h"
 #include "config/text.h"
+#include "live/page.h"
 
 namespace gpupool::cli {
 namespace {
@@ -157,27 +158,6 @@ void check_configuration(Findings& findings) {
       {Level::ok, "configuration", loaded.file.empty() ? "valid; no file" : "valid; " + loaded.file, ""});
 }
 
-void check_switches(Findings& findings, const Environment& environment) {
-  for (const Switch& one : unify_switches()) {
-    const std::string name{one.variable};
-    const std::string assignment = name + "=" + std::string{one.value};
-    const std::string value = value_of(environment, name);
-    if (value.find(one.value) != std::string::npos) {
-      findings.push_back(
-          {Level::ok, "switches", assignment + ": " + std::string{one.framework} + " uses the pool as its cache", ""});
-    } else if (!value.empty()) {
-      findings.push_back({Level::warning, "switches",
-                          name + "=" + value + ": " + std::string{one.framework} + " keeps a cache of its own",
-                          "set " + assignment});
-    } else if (one.not_beside.empty() || name == "PYTORCH_ALLOC_CONF") {
-      if (!one.not_beside.empty() && !value_of(environment, std::string{one.not_beside}).empty()) continue;
-      findings.push_back({Level::note, "switches",
-                          std::string{one.framework} + " keeps a cache of its own above the pool",
-                          "gpupool run --unify, or " + assignment});
-    }
-  }
-}
-
 void check_shared_memory(Findings& findings) {
   const std::string name = "/gpupool-doctor-" + std::to_string(getpid());
   const int file = shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL, 0600);
@@ -186,7 +166,7 @@ void check_shared_memory(Findings& findings) {
                         "mount a tmpfs on /dev/shm that this user may write"});
     return;
   }
-  const int error = posix_fallocate(file, 0, 1 << 16);
+  const int error = posix_fallocate(file, 0, page_file_bytes(1));
   close(file);
   shm_unlink(name.c_str());
   if (error != 0) {

@@ -36,6 +36,12 @@ std::string fit_text(const SizePlan& plan, Bytes size) {
          (plan.headroom ? " and " + readable(plan.headroom) + " of driver and libraries" : "") + " each)\n";
 }
 
+// After it has been printed: what cannot be written is not lost.
+Exit kept(const Arguments& arguments, const Json& next, Exit status) {
+  if (arguments.has("--write")) write_new_file(arguments.value("--write"), next.dump(2) + "\n");
+  return status;
+}
+
 }  // namespace
 
 Bytes with_margin(Bytes need, Share margin) { return rounded_up(need + margin.of(need)); }
@@ -55,7 +61,6 @@ Exit conclude(const Arguments& arguments, const SizePlan& plan, Exit status) {
   Json next{{"pool", {{"strategy", "best_fit"}, {"size", to_text(size)}}}};
   if (plan.headroom != 0) next["pool"]["headroom"] = to_text(rounded_up(plan.headroom));
   if (plan.handle != 0) next["pool"]["handle"] = to_text(plan.handle);
-  if (arguments.has("--write")) write_new_file(arguments.value("--write"), next.dump(2) + "\n");
   if (arguments.has("--json")) {
     Json json{{"needed_bytes", need}, {"size_bytes", size}, {"configuration", next}, {"rows", Json::array()}};
     if (plan.headroom != 0) json["outside_bytes"] = plan.headroom;
@@ -70,7 +75,7 @@ Exit conclude(const Arguments& arguments, const SizePlan& plan, Exit status) {
       json["rows"].push_back(std::move(entry));
     }
     print(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
-    return status;
+    return kept(arguments, next, status);
   }
   std::string text;
   for (const SizeRow& row : plan.rows) {
@@ -83,7 +88,7 @@ Exit conclude(const Arguments& arguments, const SizePlan& plan, Exit status) {
           ", in steps of " + readable(kStep) + ")\n" + fit_text(plan, size) + "as a file:\n" + next.dump(2) + "\n";
   for (const std::string& sentence : plan.advice) text += sentence + "\n";
   print(text);
-  return status;
+  return kept(arguments, next, status);
 }
 
 }  // namespace gpupool::cli

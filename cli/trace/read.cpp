@@ -18,13 +18,21 @@ std::vector<Trace> one(Trace trace) {
   return all;
 }
 
+bool is_text(char c) { return (c >= ' ' && c <= '~') || c == '\t' || c == '\r' || c == '\n'; }
+
 std::vector<Trace> read_any(Source& source) {
+  const auto refuse = [&](const char* problem) {
+    throw Problem(Exit::input, escaped(source.path(), source.path().size()) + ": " + problem);
+  };
   const std::string_view start = source.peek(8);
-  if (start.empty()) throw Problem(Exit::input, escaped(source.path(), source.path().size()) + ": is empty");
+  if (start.empty()) refuse("is empty");
   if (start.size() == 8 && std::memcmp(start.data(), &kTraceFileMagic, 8) == 0) return read_recorded(source);
   if (start.size() > 1 && start[0] == '\x80' && start[1] >= 2 && start[1] <= 5)
     return one(read_pytorch_snapshot(source));
   if (start.starts_with("Thread,")) return one(read_rmm(source));
+  if (!std::ranges::all_of(start, is_text))
+    refuse("is no trace: neither a recorded one, nor CSV, RMM's log or PyTorch's snapshot");
+  if (start.starts_with('{')) refuse("is JSON and no trace; if it is a report, gpupool report shows it");
   return one(read_csv(source));
 }
 

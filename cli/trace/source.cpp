@@ -21,6 +21,12 @@ namespace {
 
 gzFile gz(void* file) { return static_cast<gzFile>(file); }
 
+// zlib puts the name of the file in front, which is a number here.
+std::string_view without_name(std::string_view message) {
+  const std::size_t colon = message.find(": ");
+  return colon == std::string_view::npos ? message : message.substr(colon + 2);
+}
+
 [[noreturn]] void refuse(const std::string& path, const std::string& problem) {
   throw Problem(Exit::input, escaped(path, path.size()) + ": " + problem);
 }
@@ -30,8 +36,10 @@ gzFile gz(void* file) { return static_cast<gzFile>(file); }
 void Source::Closer::operator()(void* file) const { gzclose(gz(file)); }
 
 Source::Source(const std::string& path) : path_(path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // A pipe into which nobody writes is empty, rather than something to wait for.
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) refuse(path, error_text(errno));
+  fcntl(file, F_SETFL, O_RDONLY);
   struct stat status {};
   if (fstat(file, &status) != 0 || S_ISDIR(status.st_mode)) {
     close(file);
@@ -74,7 +82,8 @@ bool Source::fill() {
   const char* const message = gzerror(gz(file_.get()), &code);
   if (code == Z_ERRNO) fault_at_offset(error_text(errno));
   if (code == Z_BUF_ERROR && got <= 0) fault_at_offset("the compressed file ends too early");
-  if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR) fault_at_offset(message);
+  if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR)
+    fault_at_offset("the compressed file is damaged (" + std::string{without_name(message)} + ")");
   if (got <= 0) return false;
   end_ += static_cast<std::size_t>(got);
   return true;

@@ -29,8 +29,9 @@ Outcome command(const std::vector<std::string>& words, const Variables& variable
   const std::string err = folder / "err";
   std::vector<std::string> line{GPUPOOL_TEST_COMMAND};
   line.insert(line.end(), words.begin(), words.end());
-  std::vector<std::string> environment{"PATH=/usr/bin:/bin"};
+  std::vector<std::string> environment;
   for (const auto& [name, value] : variables) environment.push_back(name + "=" + value);
+  if (!variables.contains("PATH")) environment.push_back("PATH=/usr/bin:/bin");
   const pid_t child = fork();
   if (child == 0) {
     if (!freopen("/dev/null", "r", stdin) || !freopen(out.c_str(), "w", stdout) || !freopen(err.c_str(), "w", stderr))

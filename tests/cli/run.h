@@ -17,7 +17,7 @@ struct Outcome {
 
 using Variables = std::map<std::string, std::string>;
 
-/// `gpupool words...`; the environment is PATH and `variables`, nothing else.
+/// `gpupool words...`; the environment is PATH (/usr/bin:/bin unless it is among them) and `variables`, nothing else.
 Outcome command(const std::vector<std::string>& words, const Variables& variables = {});
 
 class Folder {

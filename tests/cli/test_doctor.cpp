@@ -1,6 +1,7 @@
 // `gpupool doctor`: each finding on what causes it, and what it makes of files that lie about themselves.
 #include <sys/stat.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -94,7 +95,6 @@ TEST_CASE("without a driver it says so, and the rest is looked at all the same")
   CHECK(has(shown, "ok", "child", "a child process gets the preload"));
   CHECK(has(shown, "ok", "preload", "not set"));
   CHECK(has(shown, "ok", "configuration", "valid"));
-  CHECK(has(shown, "note", "switches", "PyTorch keeps a cache"));
   CHECK(command({"doctor"}).status == 4);
 }
 
@@ -110,6 +110,49 @@ TEST_CASE("the shell's own settings are judged") {
   CHECK(has(doctor({{"GPUPOOL_PROCESSES_EXCLUDE", "sh*,dash"}}, {"--", "sh"}), "warning", "program", "is excluded"));
 }
 
+TEST_CASE("frameworks are looked for in the Python that runs the program, and told of their own switches alone") {
+  const Folder folder;
+  executable(folder, "python3", "#!/bin/sh\necho torch 2.11.0\necho cupy 13.6.0\n");
+  executable(folder, "python9", "#!/bin/sh\necho jax 0.9\n");
+  executable(folder, "silent", "#!/bin/sh\n");
+  executable(folder, "train", "#!/usr/bin/env python9\n");
+  const Variables variables{{"PATH", folder / "" + ":/usr/bin:/bin"}};
+  const json by_default = doctor(variables);
+  CHECK(has(by_default, "note", "frameworks", "/python3 has torch 2.11.0, cupy 13.6.0"));
+  CHECK(has(by_default, "note", "switches", "PyTorch keeps a cache of its own"));
+  CHECK(has(by_default, "note", "switches", "CuPy keeps a cache of its own"));
+  CHECK_FALSE(has(by_default, "note", "switches", "JAX"));
+  CHECK_FALSE(has(by_default, "note", "switches", "PyTorch before"));
+  CHECK(has(doctor(variables, {"--", "train"}), "note", "switches", "JAX keeps a cache of its own"));
+  Variables set = variables;
+  set["PYTORCH_CUDA_ALLOC_CONF"] = "backend:cudaMallocAsync";
+  CHECK(has(doctor(set), "ok", "switches", "PyTorch before 2.9 uses the pool"));
+  CHECK_FALSE(has(doctor(set), "note", "switches", "PyTorch"));
+  CHECK(has(doctor({{"PATH", "/nowhere"}}), "note", "frameworks", "there is no python3 here"));
+}
+
+TEST_CASE("the least that a control group or one above it allows") {
+  const Folder folder;
+  const auto limit = [&](const std::string& groups) { return control_group_limit(groups, folder / ""); };
+  std::filesystem::create_directories(folder / "user/job");
+  std::filesystem::create_directories(folder / "memory/old");
+  CHECK(limit("0::/user/job\n") == 0);
+  folder.file("user/job/memory.max", "max\n");
+  folder.file("user/memory.max", "2147483648\n");
+  CHECK(limit("0::/user/job\n") == 2147483648);
+  folder.file("user/job/memory.max", "1048576\n");
+  CHECK(limit("0::/user/job\n") == 1048576);
+  CHECK(limit("0::/elsewhere\n") == 0);
+  folder.file("memory.max", "4096\n");  // as a container sees its own group
+  CHECK(limit("0::/elsewhere\n") == 4096);
+  folder.file("memory/old/memory.limit_in_bytes", "9223372036854771712\n");
+  CHECK(limit("5:cpu,memory:/old\n") == 0);
+  folder.file("memory/old/memory.limit_in_bytes", "8192\n");
+  CHECK(limit("7:cpuset:/\n5:cpu,memory:/old\n") == 8192);
+  CHECK(limit("") == 0);
+  CHECK(limit("no group\n:\n") == 0);
+}
+
 #ifdef GPUPOOL_TEST_DRIVER
 TEST_CASE("with a driver all is well") {
   const Outcome shown = command({"doctor"}, {{"LD_LIBRARY_PATH", GPUPOOL_TEST_DRIVER}});
@@ -122,6 +165,16 @@ TEST_CASE("a run proves that allocations arrive") {
   const Variables variables{{"LD_LIBRARY_PATH", GPUPOOL_TEST_DRIVER}, {"GPUPOOL_SIM_MEMORY", "4GiB"}};
   CHECK(has(doctor(variables, {"--", GPUPOOL_TEST_PROGRAM, "plain"}), "ok", "run", "its allocations arrive: "));
   CHECK(has(doctor(variables, {"--", "true"}), "warning", "run", "no allocation of it arrived (ended with status 0)"));
+}
+
+TEST_CASE("who has the driver, and whose calls do not arrive") {
+  const Variables variables{{"LD_LIBRARY_PATH", GPUPOOL_TEST_DRIVER}, {"GPUPOOL_SIM_MEMORY", "4GiB"}};
+  const json past = doctor(variables, {"--", GPUPOOL_TEST_DEEPBIND, GPUPOOL_TEST_PLUGIN});
+  CHECK(has(past, "warning", "run", "no allocation of it arrived (ended with status 0)"));
+  CHECK(has(past, "warning", "run", "cli_deepbind, has the driver, and none of its calls came through the preload"));
+  const json cleared =
+      doctor(variables, {"--", "sh", "-c", "unset LD_PRELOAD; exec " GPUPOOL_TEST_DEEPBIND " " GPUPOOL_TEST_PLUGIN});
+  CHECK(has(cleared, "warning", "run", "cli_deepbind, has the driver and not the preload"));
 }
 
 TEST_CASE("the room on a card, and who else is there") {

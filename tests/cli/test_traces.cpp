@@ -113,7 +113,7 @@ TEST_CASE("CSV: faults name the line") {
   CHECK(contains(fault_of("a,1,99999999999999999999999,0\n"), "is no number of bytes"));
   CHECK(contains(fault_of("a,1\n"), "is not a,BLOCK,BYTES,STREAM"));
   CHECK(contains(fault_of("hello\n"), "line 1: \"hello\" is neither"));
-  CHECK(contains(fault_of("\x7f\x45LF\x02\x01"), "\\x7fELF"));
+  CHECK(contains(fault_of("\x7f\x45LF\x02\x01"), "is no trace"));
   CHECK(contains(fault_of(std::string(100'000, 'a')), "line 1: the line is longer than 16384 bytes"));
   CHECK(contains(fault_of(""), "is empty"));
 }
