@@ -28,12 +28,14 @@ constexpr std::uint64_t kStep = 128_MiB;
 
 std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
+// What a process would give on a card: the pieces of its pools in which there is no block.
 std::uint64_t free_in(const PageCopy& copy, const std::string& uuid) {
   std::uint64_t sum = 0;
+  if (copy.life != Life::kRunning) return sum;
   for (const PoolSlot* pool : copy.slots()) {
     if (pool->state.get() != PoolSlot::kServing || pool->uuid.get() != uuid) continue;
     const std::uint64_t reserved = pool->stats.reserved.current();
-    sum += reserved - std::min(reserved, pool->stats.live.current());
+    sum += reserved - std::min(reserved, pool->stats.needed.current());
   }
   return sum;
 }
@@ -82,7 +84,7 @@ std::uint64_t Neighbours::ask(const Guard&, const std::string& uuid, std::uint64
   std::vector<Neighbour> neighbours;
   std::uint64_t sum = 0;
   for (const PageCopy& copy : find_pages(page_.folder(), page_.name()).pages) {
-    const std::uint64_t free = copy.life == Life::kRunning ? free_in(copy, uuid) : 0;
+    const std::uint64_t free = free_in(copy, uuid);
     if (free == 0) continue;
     neighbours.push_back({copy.path, free});
     sum += free;
@@ -98,6 +100,23 @@ std::uint64_t Neighbours::ask(const Guard&, const std::string& uuid, std::uint64
     log::info("asked for " + readable(wanted) + " on " + uuid + "; other processes gave back " + readable(given));
   }
   return given;
+} catch (const std::bad_alloc&) {
+  return 0;
+}
+
+std::uint64_t Neighbours::free_on(const Guard&, const std::string& uuid) const try {
+  const std::string& folder = setup().options.stats.pages;
+  std::string own;
+  {
+    const auto held = process().registry.hold();  // nobody publishes the page meanwhile
+    if (folder.empty() || uuid.empty() || page_.refused()) return 0;
+    own = page_.name();
+  }
+  std::uint64_t sum = 0;
+  for (const PageCopy& copy : find_pages(folder, own).pages) {
+    if (copy.page->mailbox.open.load(std::memory_order_relaxed) != 0) sum += free_in(copy, uuid);
+  }
+  return sum;
 } catch (const std::bad_alloc&) {
   return 0;
 }

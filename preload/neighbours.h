@@ -29,6 +29,9 @@ class Neighbours {
   /// had. What was given.
   std::uint64_t ask(const Guard& guard, const std::string& uuid, std::uint64_t least, std::uint64_t wanted);
 
+  /// What others would give on a card if they were asked for all of it, as of now.
+  std::uint64_t free_on(const Guard& guard, const std::string& uuid) const;
+
  private:
   OwnPage& page_;
   std::atomic<bool> stop_{false};

@@ -28,6 +28,8 @@ class OwnPage {
   /// The name of its file; empty while it has none.
   const std::string& name() const { return name_; }
   const std::string& folder() const { return folder_; }
+  /// Whether there is no file and never will be.
+  bool refused() const { return asked_ && name_.empty(); }
 
   /// Makes the file in `folder`, once; an empty folder makes none.
   void publish(const std::string& folder);

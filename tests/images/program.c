@@ -1,10 +1,11 @@
 /* A CUDA program for any root: opens the driver that the loader finds, allocates, writes, reads back, frees. One line
  * of output, which depends on what it read alone. Exit status 0 also where there is no driver, as of a program that can
- * do without. With an argument it is killed with its memory still allocated. */
+ * do without. With `kill` it is killed with its memory still allocated, with `wait` it waits to be. */
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define BYTES (1 << 20)
 
@@ -42,7 +43,11 @@ int main(int count, char** words) {
     memset(sent, i + 1, BYTES);
     wrong = allocate(&address[i], BYTES) || send(address[i], sent, BYTES);
   }
-  (void)words;
+  if (count > 1 && strcmp(words[1], "wait") == 0) {
+    puts("program: waiting");
+    fflush(stdout);
+    for (;;) pause();
+  }
   if (count > 1) raise(SIGKILL);
   for (int i = 0; i < 8 && !wrong; ++i) {
     memset(sent, i + 1, BYTES);

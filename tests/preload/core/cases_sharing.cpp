@@ -72,6 +72,22 @@ CASE(takes_all) {
   std::printf("%zu\n", taken);
 }
 
+// Believes what the driver says to be free, as who sizes a cache of its own does, and takes that much less CASE_LIVE
+// MiB.
+CASE(latecomer_that_looks) {
+  program::begin();
+  const std::size_t first = program::free_memory();
+  const std::size_t spared = mebibytes("CASE_LIVE");
+  HOLDS(first > spared);
+  CUdeviceptr block = 0;
+  OK(cuMemAlloc(&block, 32 << 20));
+  const std::size_t second = program::free_memory();
+  HOLDS(second <= first - (32 << 20));
+  HOLDS(second + (256 << 20) > first);
+  OK(cuMemAlloc(&block, second - spared));
+  std::printf("%zu\n", first >> 20);
+}
+
 CASE(sees_its_cap) {
   program::begin();
   HOLDS(program::free_memory() <= mebibytes("CASE_CAP"));

@@ -115,6 +115,17 @@ TEST_CASE(
   fits(card.run("latecomer_of_handles", 2560, 0, {{"GPUPOOL_POOL_STRATEGY", "passthrough"}}));
 }
 
+TEST_CASE("what a neighbour would give is told to be free, before the first request and after it") {
+  SharedCard card(1024);
+  const Outcome outcome = card.run("latecomer_that_looks", 700, 0);
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.status == 0);
+  // 4 GiB less the holder's 1 GiB, headroom and what the contexts take.
+  CHECK(std::strtoul(outcome.out.c_str(), nullptr, 10) > 2200);
+  CHECK(std::strtoul(outcome.out.c_str(), nullptr, 10) <= 3072);
+  CHECK(card.end() == 0);
+}
+
 TEST_CASE("three at once") {
   SharedCard card(900);
   const Folder says[2];
