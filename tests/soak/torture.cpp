@@ -1,9 +1,10 @@
 // See torture.h: the cards, the threads, and the verdict.
 //   torture [--image FILE] [--seed N] [--operations N] [--seconds S] [--threads N] [--streams N] [--devices N]
-//           [--largest BYTES] [--live BYTES] [--tolerate] [--forks]
+//           [--largest BYTES] [--live BYTES] [--tolerate] [--forks] [--forked-exits] [--leave] [--backlog N]
 // Last line: torture: operations N, refused N, wrong bytes N, errors N. Exit status 0 if the last two are 0.
 #include "tests/soak/torture.h"
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -37,6 +38,20 @@ CUresult open_card(Card& card, CUdevice device, const std::string& image) {
   return cuModuleGetFunction(&card.spin, module, "spin");
 }
 
+// A kernel may be loaded at its first launch, which is not to be beside an open capture.
+CUresult launch_each(const Card& card, CUdeviceptr wrong) {
+  if (const CUresult result = cuCtxSetCurrent(card.context)) return result;
+  std::uint64_t none = 0;
+  std::uint32_t seed = 0;
+  void* parameters[] = {&wrong, &none, &seed, &wrong};
+  void* ticks[] = {&none};
+  for (CUfunction kernel : {card.fill, card.check, card.spin}) {
+    void** given = kernel == card.spin ? ticks : parameters;
+    if (const CUresult result = cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, nullptr, given, nullptr)) return result;
+  }
+  return cuCtxSynchronize();
+}
+
 // Blocks that nobody received: checked by whoever is last.
 void drain(Card& card, Counters& counters, Counts& counts, const Options& options) {
   if (cuCtxSetCurrent(card.context) != CUDA_SUCCESS) return;
@@ -44,9 +59,11 @@ void drain(Card& card, Counters& counters, Counts& counts, const Options& option
     if (cuEventSynchronize(parcel.event) != CUDA_SUCCESS && !options.tolerate) ++counts.errors;
     CUdeviceptr wrong = counters.slot();
     void* parameters[] = {&parcel.block.address, &parcel.block.bytes, &parcel.block.seed, &wrong};
-    if (cuLaunchKernel(card.check, 64, 1, 1, 256, 1, 1, 0, CU_STREAM_LEGACY, parameters, nullptr) != CUDA_SUCCESS &&
+    if (cuLaunchKernel(card.check, kGrid, 1, 1, kThreadsOfABlock, 1, 1, 0, CU_STREAM_LEGACY, parameters, nullptr) !=
+            CUDA_SUCCESS &&
         !options.tolerate)
       ++counts.errors;
+    if (!parcel.block.plain) cuStreamSynchronize(CU_STREAM_LEGACY);
     cuMemFree(parcel.block.address);
   }
   card.parcels.clear();
@@ -63,6 +80,9 @@ int run(const Options& options) {
     begun = open_card(*cards.back(), static_cast<CUdevice>(device), options.image);
   }
   if (begun == CUDA_SUCCESS) begun = counters.open();
+  for (const auto& card : cards) {
+    if (begun == CUDA_SUCCESS) begun = launch_each(*card, counters.slot());
+  }
   if (begun != CUDA_SUCCESS) {
     std::printf("torture: cannot begin: error %d\n", static_cast<int>(begun));
     return options.tolerate ? 0 : 1;
@@ -72,24 +92,34 @@ int run(const Options& options) {
     threads.emplace_back(
         [&, number] { Worker(options, number, *cards[number % options.devices], counters, counts).run(); });
   }
-  for (std::thread& thread : threads) thread.join();
-  for (const auto& card : cards) drain(*card, counters, counts, options);
+  if (options.leave) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(options.seconds / 2));
+  } else {
+    for (std::thread& thread : threads) thread.join();
+    for (const auto& card : cards) drain(*card, counters, counts, options);
+  }
   const std::uint64_t wrong = counters.wrong();
   std::printf("torture: operations %llu, refused %llu, wrong bytes %llu, errors %llu\n",
               static_cast<unsigned long long>(counts.operations), static_cast<unsigned long long>(counts.refused),
               static_cast<unsigned long long>(wrong), static_cast<unsigned long long>(counts.errors));
-  return wrong == 0 && counts.errors == 0 ? 0 : 1;
+  const int status = wrong == 0 && counts.errors == 0 ? 0 : 1;
+  if (options.leave) std::exit(status);
+  return status;
+}
+
+bool* flag_of(const std::string& word, Options& options) {
+  if (word == "--tolerate") return &options.tolerate;
+  if (word == "--forks") return &options.forks;
+  if (word == "--forked-exits") return &options.forked_exits;
+  if (word == "--leave") return &options.leave;
+  return nullptr;
 }
 
 bool read(int count, char** words, Options& options) {
   for (int i = 1; i < count; ++i) {
     const std::string word = words[i];
-    if (word == "--tolerate") {
-      options.tolerate = true;
-      continue;
-    }
-    if (word == "--forks") {
-      options.forks = true;
+    if (bool* flag = flag_of(word, options)) {
+      *flag = true;
       continue;
     }
     if (++i == count) return false;
@@ -110,6 +140,8 @@ bool read(int count, char** words, Options& options) {
       options.devices = static_cast<unsigned>(number);
     else if (word == "--largest")
       options.largest = number;
+    else if (word == "--backlog")
+      options.backlog = number;
     else if (word == "--live")
       options.live = number;
     else

@@ -27,7 +27,10 @@ struct Options {
   std::uint64_t largest = std::uint64_t{1} << 20;  // bytes of a block
   std::uint64_t live = std::uint64_t{64} << 20;    // bytes of all blocks of a thread
   bool tolerate = false;                           // calls may fail, as when faults are planted
-  bool forks = false;
+  bool forks = false;                              // children that end by _exit
+  bool forked_exits = false;                       // and some by exit(), through everybody's destructors
+  std::uint64_t backlog = ~0ull;  // launches of a thread before it waits for its streams; a card is not that fast
+  bool leave = false;             // exit() after half the time, while the threads are at work
 };
 
 struct Counts {
@@ -47,6 +50,7 @@ struct Block {
   CUdeviceptr address = 0;
   std::uint64_t bytes = 0;
   std::uint32_t seed = 0;
+  bool plain = false;  // of cuMemAlloc
 };
 
 /// A block on its way to another thread: ready once `event` is.
@@ -54,6 +58,10 @@ struct Parcel {
   Block block;
   CUevent event = nullptr;
 };
+
+/// A launch's grid, enough for a card; the simulated driver does not mind.
+constexpr unsigned kGrid = 512;
+constexpr unsigned kThreadsOfABlock = 256;
 
 /// One card: its context, kernels and the blocks that change hands.
 struct Card {
@@ -105,6 +113,7 @@ class Worker {
   void renew_stream();
   void ask(std::size_t index);
   void trim();
+  void catch_up();
   void fork_child();
 
   bool ok(CUresult result, const char* what);
@@ -128,7 +137,8 @@ class Worker {
   std::vector<Held> held_;
   std::uint64_t live_ = 0;
   std::uint32_t next_seed_;
-  bool lost_ = false;  // the context, or what orders it: nothing more can be said
+  std::uint64_t launches_ = 0;  // since the last wait for all streams
+  bool lost_ = false;           // the context, or what orders it: nothing more can be said
 };
 
 }  // namespace torture

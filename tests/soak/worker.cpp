@@ -49,7 +49,14 @@ void Worker::add_stream(unsigned flags) {
     streams_.push_back({stream, counters_.slot(), true, flags != CU_STREAM_NON_BLOCKING});
 }
 
+// A card has queues of some length, and a thread that has filled them would stand for long.
+void Worker::catch_up() {
+  for (const Stream& stream : streams_) ok(cuStreamSynchronize(stream.handle), "cuStreamSynchronize");
+  launches_ = 0;
+}
+
 void Worker::step() {
+  if (launches_ >= options_.backlog) catch_up();
   if (held_.empty() || (live_ < options_.live && pick(3) == 0)) return allocate();
   const std::size_t block = pick_block();
   switch (pick(32)) {
@@ -122,7 +129,7 @@ std::uint64_t Worker::random_bytes() {
 void Worker::allocate() {
   Block block{0, random_bytes(), next_seed_++};
   const std::size_t stream = pick_stream();
-  const bool plain = pick(3) == 0;
+  const bool plain = block.plain = pick(3) == 0;
   const CUresult result = plain ? cuMemAlloc(&block.address, block.bytes)
                                 : cuMemAllocAsync(&block.address, block.bytes, streams_[stream].handle);
   if (result == CUDA_ERROR_OUT_OF_MEMORY || (result != CUDA_SUCCESS && options_.tolerate)) {
@@ -146,11 +153,13 @@ void Worker::release(std::size_t index) {
     stream = other;
   }
   forget(index);
-  // A plain free waits for the whole device, or behaves as if it did.
-  if (pick(3) == 0)
-    ok(cuMemFree(held.block.address), "cuMemFree");
-  else
+  if (pick(3) != 0) {
     ok(cuMemFreeAsync(held.block.address, streams_[stream].handle), "cuMemFreeAsync");
+    return;
+  }
+  // A plain free waits for the whole device, or behaves as if it did; but not for work on stream-ordered memory.
+  if (held.block.plain || ok(cuStreamSynchronize(streams_[stream].handle), "cuStreamSynchronize"))
+    ok(cuMemFree(held.block.address), "cuMemFree");
 }
 
 void Worker::forget(std::size_t index) {
@@ -279,7 +288,7 @@ void Worker::trim() {
 }
 
 void Worker::fork_child() {
-  const bool whole_exit = pick(2) == 0;
+  const bool whole_exit = options_.forked_exits && pick(2) == 0;
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
@@ -318,9 +327,10 @@ bool Worker::order(std::size_t before, std::size_t after) {
 }
 
 void Worker::launch(CUfunction kernel, std::size_t stream, void** parameters) {
-  const unsigned blocks = kernel == card_.spin ? 1 : 64;
-  if (!ok(cuLaunchKernel(kernel, blocks, 1, 1, blocks == 1 ? 1 : 256, 1, 1, 0, streams_[stream].handle, parameters,
-                         nullptr),
+  ++launches_;
+  const bool one = kernel == card_.spin;
+  if (!ok(cuLaunchKernel(kernel, one ? 1 : kGrid, 1, 1, one ? 1 : kThreadsOfABlock, 1, 1, 0, streams_[stream].handle,
+                         parameters, nullptr),
           "cuLaunchKernel"))
     lost_ = true;
 }
