@@ -16,8 +16,9 @@ constexpr unsigned kLargerFits = 8;
 // Waiting with the lock released.
 constexpr std::chrono::microseconds kNap{20};  // between two looks
 constexpr unsigned kForEver_ms = ~0u;
+constexpr std::uint64_t kNsPerMs = 1'000'000;
 constexpr unsigned kBeforeGrowth_ms = 100;  // in which a GPU that works along catches up with the threads
-constexpr unsigned kForOthers = 5;          // times host_wait_ms, for what another thread has freed
+constexpr unsigned kForOthers = 5;          // times host_wait_ms, for what others have freed
 
 std::uint64_t bytes_of_64(std::uint64_t granules) { return granules * kGranuleBytes; }
 
@@ -201,20 +202,20 @@ std::uint64_t Tape::oldest_own_free(Granules size, const Request& request) const
 
 // With the lock released, so that other threads can submit the work that this one waits for. False: not complete in
 // time, or nobody can tell (a capture, a lost context), or the tape was retired meanwhile.
-bool Tape::wait_unlocked(std::unique_lock<Mutex>& lock, std::uint64_t record, unsigned longest_ms) {
+bool Tape::wait_unlocked(std::unique_lock<Mutex>& lock, Line line, std::uint64_t record, unsigned longest_ms) {
   stats_.host_waits.add(1);
   const std::uint64_t begin = now_ns();
   for (;;) {
     parts_->timelines.forget_pending();
-    const Progress progress = parts_->timelines.ask(kContextLine, record);
+    const Progress progress = parts_->timelines.ask(line, record);
     if (progress == Progress::kDone) return true;
     const bool pending = progress == Progress::kPending;
     if (!pending && longest_ms != kForEver_ms) return false;
     // A record that covers later work too may wait for this thread's own next steps.
-    const bool endless = longest_ms == kForEver_ms && pending && parts_->timelines.is_exact(kContextLine, record);
+    const bool endless = longest_ms == kForEver_ms && pending && parts_->timelines.is_exact(line, record);
     const unsigned limit_ms = longest_ms == kForEver_ms && !endless ? options_.host_wait_ms : longest_ms;
-    if (limit_ms != kForEver_ms && now_ns() - begin >= std::uint64_t{1'000'000} * limit_ms) {
-      if (pending) parts_->timelines.waited_in_vain(kContextLine, record);
+    if (limit_ms != kForEver_ms && now_ns() - begin >= kNsPerMs * limit_ms) {
+      if (pending) parts_->timelines.waited_in_vain(line, record);
       return false;
     }
     nap_.wait_for(lock, kNap);
@@ -222,25 +223,33 @@ bool Tape::wait_unlocked(std::unique_lock<Mutex>& lock, std::uint64_t record, un
   }
 }
 
-// Natively the thread that freed has waited, and told this one afterwards. But if it is still on its way, what it waits
-// for may be waiting for this one: so there is an end, and no second time before what was waited for in vain is done.
+// Natively the thread that freed has waited, and told this one afterwards, or the stream that freed is waited for at
+// the free, which here was recorded late. But what is waited for may be waiting for this thread: so there is an end,
+// and no second time before what was waited for in vain is done.
 bool Tape::wait_for_others(std::unique_lock<Mutex>& lock) {
-  Timelines& timelines = parts_->timelines;
-  if (options_.host_wait_ms == 0) return false;
-  if (waited_in_vain_ != 0 && !timelines.complete(kContextLine, waited_in_vain_)) return false;
-  const std::uint64_t newest = timelines.newest(kContextLine);
-  if (timelines.ask(kContextLine, newest) != Progress::kPending) return false;
-  waited_in_vain_ = 0;
-  if (wait_unlocked(lock, newest, kForOthers * options_.host_wait_ms)) return true;
-  waited_in_vain_ = newest;
-  return false;
+  const std::uint64_t end = now_ns() + kNsPerMs * kForOthers * options_.host_wait_ms;
+  bool waited = false;
+  for (Line line = 0; parts_ && line < parts_->timelines.lines(); ++line) {
+    Timelines& timelines = parts_->timelines;
+    const std::uint64_t newest = timelines.newest(line);
+    const std::uint64_t now = now_ns();
+    if (now >= end) break;
+    if (timelines.is_given_up(line) || timelines.ask(line, newest) != Progress::kPending) continue;
+    if (wait_unlocked(lock, line, newest, static_cast<unsigned>((end - now) / kNsPerMs))) {
+      waited = true;
+    } else if (parts_) {
+      timelines.give_up(line, newest);
+    }
+  }
+  return waited;
 }
 
 void Tape::settle(std::uint64_t own_free) {
   std::unique_lock lock(mutex_);
   if (!parts_) return;
   parts_->timelines.forget_pending();
-  if (own_free != 0 && !parts_->timelines.complete(kContextLine, own_free)) wait_unlocked(lock, own_free, kForEver_ms);
+  if (own_free != 0 && !parts_->timelines.complete(kContextLine, own_free))
+    wait_unlocked(lock, kContextLine, own_free, kForEver_ms);
   if (parts_) wait_for_others(lock);
 }
 
@@ -272,12 +281,12 @@ Grant Tape::allocate(const Request& request) {
   if (own && moment_ms != 0) {  // memory before speed
     const std::uint64_t record = oldest_own_free(size, request);
     served = record != 0 && !parts_->timelines.is_stuck(kContextLine, record) &&
-             wait_unlocked(lock, record, moment_ms) && from_hole(size, request, Effort::kAsk, found);
+             wait_unlocked(lock, kContextLine, record, moment_ms) && from_hole(size, request, Effort::kAsk, found);
   }
   if (parts_ && !served) served = by_growth(size, request, moment_ms, found);
   if (parts_ && !served && options_.host_wait_ms > moment_ms)
     served = by_growth(size, request, options_.host_wait_ms, found);
-  if (parts_ && !served && own && wait_unlocked(lock, request.own_free, kForEver_ms))
+  if (parts_ && !served && own && wait_unlocked(lock, kContextLine, request.own_free, kForEver_ms))
     served = by_growth(size, request, options_.host_wait_ms, found);
   if (parts_ && !served && fits(size) && wait_for_others(lock))
     served = by_growth(size, request, options_.host_wait_ms, found);
@@ -336,7 +345,7 @@ Freed Tape::free(std::uint64_t address, Line line, WorkOnIt work) {
   freed.tag = owned.block.tag;
   freed.stream_ordered = owned.block.stream_ordered;
   parts_->timelines.forget_pending();
-  const std::uint64_t record = work == WorkOnIt::kDone ? 0 : parts_->timelines.mark_free(line, freed.code);
+  const std::uint64_t record = work == WorkOnIt::kDone ? 0 : parts_->timelines.mark_free(line, freed.bytes, freed.code);
   if (line == kContextLine) freed.record = record;
   parts_->space.free(owned, line, record);
   stats_.frees.add(1);

@@ -100,7 +100,7 @@ class Tape {
   bool by_growth(Granules size, const Request& request, unsigned patience_ms, Found& found);
   bool waits_for_own_free(const Request& request) const;
   std::uint64_t oldest_own_free(Granules size, const Request& request) const;
-  bool wait_unlocked(std::unique_lock<Mutex>& lock, std::uint64_t record, unsigned longest_ms);
+  bool wait_unlocked(std::unique_lock<Mutex>& lock, Line line, std::uint64_t record, unsigned longest_ms);
   bool wait_for_others(std::unique_lock<Mutex>& lock);
   bool await(std::unique_lock<Mutex>& lock, Line line, std::uint64_t record, int& error);
   bool fits(Granules size) const;
@@ -121,8 +121,7 @@ class Tape {
   AddressTable addresses_;
   std::uint64_t range_ = 0;  // first address of the reservation, 0 where each piece brings its own
   int start_error_ = 0;
-  std::uint64_t waited_in_vain_ = 0;  // this plain free of another thread did not complete in time; 0: none
-  std::unique_ptr<Parts> parts_;      // null once retired, or when there was no range to be had
+  std::unique_ptr<Parts> parts_;  // null once retired, or when there was no range to be had
 };
 
 }  // namespace gpupool

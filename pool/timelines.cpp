@@ -5,6 +5,7 @@ namespace {
 
 constexpr std::size_t kFirstRing = 64;
 constexpr std::size_t kLargestRing = 4096;
+constexpr std::uint64_t kLargeShare = 32;  // a block of more than this part of what is held is large
 
 }  // namespace
 
@@ -48,11 +49,16 @@ void Timelines::ending(StreamRef stream, StreamEnd end) {
   }
 }
 
-std::uint64_t Timelines::mark_free(Line index, int& error) {
+// An only stream uses again what it freed without any record. For a large block one is made all the same: a stream that
+// appears when memory is short may wait for that, and must not for one that is made late.
+bool Timelines::puts_off(const Timeline& line, std::uint64_t bytes) const {
+  return !line.per_thread && streams_alive_ <= 1 && bytes <= stats_.reserved.current() / kLargeShare;
+}
+
+std::uint64_t Timelines::mark_free(Line index, std::uint64_t bytes, int& error) {
   Timeline& line = lines_[index];
   error = 0;
-  if (index == kContextLine || !puts_off(line)) {
-    if (line.put_off) make_record(line, line.stream, Timing::kLate, error);
+  if (index == kContextLine || !puts_off(line, bytes)) {
     if (make_record(line, line.stream, Timing::kAtTheFree, error))
       return line.recorded <= line.complete ? 0 : line.recorded;
   }
@@ -61,7 +67,9 @@ std::uint64_t Timelines::mark_free(Line index, int& error) {
 }
 
 bool Timelines::make_record(Timeline& line, StreamRef on, Timing timing, int& error) {
-  Record* record = make_room(line, line.recorded + 1);
+  // Frees that were put off have a number of their own, and no record: this one comes late for them.
+  const std::uint64_t number = line.recorded + (line.put_off && timing == Timing::kAtTheFree ? 2 : 1);
+  Record* record = make_room(line, number);
   if (record == nullptr) {  // no event to be had: out of them, or the context is lost
     error = fence_.take_error();
     return false;
@@ -72,9 +80,8 @@ bool Timelines::make_record(Timeline& line, StreamRef on, Timing timing, int& er
     error = fence_.take_error();
     return false;
   }
-  // A free that was put off and could not be recorded until now shares this number; for it the record comes late.
-  record->late = timing == Timing::kLate || line.put_off;
-  record->number = ++line.recorded;
+  record->late = timing == Timing::kLate;
+  record->number = line.recorded = number;
   line.put_off = false;
   if (result == RecordResult::kComplete) line.complete = line.recorded;
   stats_.records.add(1);
@@ -202,6 +209,12 @@ bool Timelines::is_stuck(Line owner, std::uint64_t record) {
   if (line.stuck == 0 || record < line.stuck) return false;
   if (complete(owner, line.stuck)) line.stuck = 0;
   return line.stuck != 0;
+}
+
+bool Timelines::is_given_up(Line owner) {
+  Timeline& line = lines_[owner];
+  if (line.given_up != 0 && complete(owner, line.given_up)) line.given_up = 0;
+  return line.given_up != 0;
 }
 
 // A stream that is gone, or that only its own thread can name, is covered by a record of the whole context.

@@ -35,10 +35,10 @@ class Timelines {
   /// The stream ends: covers its unrecorded frees while it can, and gives its fragments to anyone.
   void ending(StreamRef stream, StreamEnd end);
 
-  /// Work submitted on `line` so far may touch what is being freed: returns the number of the record that covers it,
-  /// made now or, where that is put off, later. 0: nothing to wait for. `error`: a driver error the program should see,
-  /// else 0.
-  std::uint64_t mark_free(Line line, int& error);
+  /// Work submitted on `line` so far may touch the `bytes` that are being freed: returns the number of the record that
+  /// covers it, made now or, where that is put off, later. 0: nothing to wait for. `error`: a driver error the program
+  /// should see, else 0.
+  std::uint64_t mark_free(Line line, std::uint64_t bytes, int& error);
 
   /// No driver call.
   Need need(const Request& request, Line owner, std::uint64_t record) const {
@@ -64,6 +64,10 @@ class Timelines {
   /// For those who wait in their own way: was this record, or one before it on its line, waited for in vain?
   bool is_stuck(Line owner, std::uint64_t record);
   void waited_in_vain(Line owner, std::uint64_t record) { lines_[owner].stuck = record; }
+  /// The same for the longest wait there is, which is not made twice.
+  bool is_given_up(Line owner);
+  void give_up(Line owner, std::uint64_t record) { lines_[owner].given_up = record; }
+  Line lines() const { return static_cast<Line>(lines_.size()); }
   /// How long the host may be blocked in all from now on. Work in flight may wait for what another thread, itself
   /// waiting for the tape's lock, has yet to submit; so no wait is without end.
   void grant_patience(unsigned milliseconds) { patience_ms_ = milliseconds; }
@@ -75,7 +79,7 @@ class Timelines {
 
  private:
   struct Record {
-    std::uint64_t number = 0;
+    std::uint64_t number = 0;  // where one is missing, the next one covers what it was to cover
     EventId event = kNoEvent;
     bool late = false;
   };
@@ -88,8 +92,9 @@ class Timelines {
     std::uint64_t complete = 0;  // all records up to this one are known complete
     std::uint64_t pending = 0;   // in `round`, this record and all later ones are known pending
     std::uint64_t round = 0;
-    std::uint64_t stuck = 0;   // this record did not complete while somebody waited; 0: none
-    std::vector<Record> ring;  // record n lies at n modulo the ring's size (a power of two)
+    std::uint64_t stuck = 0;     // this record did not complete while somebody waited; 0: none
+    std::uint64_t given_up = 0;  // nor this one while somebody waited long
+    std::vector<Record> ring;    // record n lies at n modulo the ring's size (a power of two)
     std::vector<std::uint64_t>
         waited;  // by line: this line's later work is ordered behind that line's records up to here
   };
@@ -106,7 +111,7 @@ class Timelines {
   static std::uint64_t waited(const Timeline& line, Line owner) {
     return owner < line.waited.size() ? line.waited[owner] : 0;
   }
-  bool puts_off(const Timeline& line) const { return !line.per_thread && streams_alive_ <= 1; }
+  bool puts_off(const Timeline& line, std::uint64_t bytes) const;
 
   Fence& fence_;
   const ReusePolicy policy_;

@@ -28,10 +28,9 @@ TEST_CASE("a capture is unharmed while other threads allocate, grow and trim", "
   for (const Environment& way : {kWays[0], kWays[1], kWays[2], kWays[3]}) passes("capture_beside_others", way);
 }
 
-// second_stream fails: see docs/known-faults.md.
-TEST_CASE("where memory is short, a request waits for what was freed, whoever freed it and whoever serves",
-          "[!mayfail]") {
-  for (const char* name : {"handed_on", "freed_for_the_driver", "freed_for_another_context", "second_stream"}) {
+TEST_CASE("where memory is short, a request waits for what was freed, whoever freed it and whoever serves") {
+  for (const char* name : {"handed_on", "freed_for_the_driver", "freed_for_another_context", "second_stream",
+                           "second_stream_after_small_blocks"}) {
     const Environment patient = {{"GPUPOOL_SIM_DEADLOCK_MS", "20000"}};
     passes(name, patient, Preload::kNone);
     passes(name, patient);

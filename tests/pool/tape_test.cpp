@@ -149,6 +149,26 @@ TEST_CASE("a stream reuses its own memory without any driver call") {
   REQUIRE(scene.tape.stats().same_stream_reuses.get() == 100);
 }
 
+TEST_CASE(
+    "a large block that an only stream freed can be waited for by one that appears later, as it was at the free") {
+  TapeOptions options;
+  options.max = 64 * kMiB;
+  options.growth_bytes = 0;
+  options.host_wait_ms = 0;
+  Scene scene(options);
+  std::uint64_t small = scene.on(kS, 512);
+  std::uint64_t large = scene.on(kS, 48 * kMiB);
+  scene.free_on(kS, small);
+  auto used = scene.fence.submit(kS);
+  scene.free_on(kS, large);
+  auto later = scene.fence.submit(kS);
+  REQUIRE(scene.on(kT, 48 * kMiB) != 0);
+  REQUIRE(scene.fence.ordered_behind(kT, used));
+  REQUIRE(!scene.fence.ordered_behind(kT, later));
+  REQUIRE(scene.fence.calls(MemoryFence::Operation::kRecord) == 1);
+  REQUIRE(scene.tape.validate() == nullptr);
+}
+
 TEST_CASE("a plain free is recorded at once, and used again once it is known complete, with no wait on the device") {
   Scene scene;
   std::uint64_t p[8];

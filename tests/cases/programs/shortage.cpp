@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <thread>
+#include <vector>
 
 #include "tests/preload/core/kernels.h"
 
@@ -130,15 +131,17 @@ CASE(freed_in_a_capture) {
   OK(cuCtxSynchronize());
 }
 
-// The first stream's free was not recorded while it was the only one.
-CASE(second_stream) {
+namespace {
+
+// One stream has used the pool, in blocks of that size, and its later work goes on; then a second one asks.
+void take_what_the_first_freed(std::size_t block_bytes) {
   program::begin();
   Kernels kernels;
   const CUstream first = program::new_stream();
   const std::size_t bytes = most_of_the_free();
-  CUdeviceptr block = 0;
-  OK(cuMemAllocAsync(&block, bytes, first));
-  OK(cuMemFreeAsync(block, first));
+  std::vector<CUdeviceptr> blocks(bytes / block_bytes);
+  for (CUdeviceptr& block : blocks) block = program::take_ordered(block_bytes, first);
+  for (const CUdeviceptr block : blocks) OK(cuMemFreeAsync(block, first));
   Gate gate(kernels);
   gate.shut(first);
   gate.open_later();
@@ -146,3 +149,12 @@ CASE(second_stream) {
   OK(cuMemAllocAsync(&next, bytes, program::new_stream()));
   OK(cuCtxSynchronize());
 }
+
+}  // namespace
+
+CASE(second_stream) {
+  program::begin();
+  take_what_the_first_freed(most_of_the_free());
+}
+
+CASE(second_stream_after_small_blocks) { take_what_the_first_freed(2 * kMiB); }
