@@ -1,10 +1,12 @@
-"""Jobs of many ranks under `gpupool run` and the Slurm prolog, with stand-ins for the launchers (launcher.py) and simulated cards.
+"""Jobs of many ranks under `gpupool run` and the Slurm prolog, with stand-ins for the launchers (launcher.py) and with those that are installed,
+on simulated cards.
 
     test_launchers.py BUILD     the build folder: bin/gpupool, lib/, lib/simcuda/
 """
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -53,6 +55,23 @@ class Launchers(unittest.TestCase):
     def test_spawned_workers_without_a_rank(self):
         reports = self.run_with("spawn", 4, 4, "worker-%r.json")
         self.assertEqual({file.name for file in reports}, {"worker-0.json", "worker-0.json.1", "worker-0.json.2", "worker-0.json.3"})
+
+    def ranks_of(self, *words, **variables):
+        """What a launcher that is really there leaves: the ranks in the reports, each of a process with a pool."""
+        self.run_job(*words, HOME=str(self.folder), GPUPOOL_POOL_STRATEGY="auto_growth", **variables)
+        pools = json.loads(self.run_job(GPUPOOL, "report", "--json", *self.folder.glob("real-*.json*")).stdout)["pools"]
+        return sorted(int(pool["rank"]) for pool in pools)
+
+    @unittest.skipUnless(shutil.which("mpirun"), "no mpirun")
+    def test_open_mpi(self):
+        anywhere = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        job = ["mpirun", "--oversubscribe", "-n", 4, GPUPOOL, "run", "--stats", self.folder / "real-%r.json", "--", *PROGRAM]
+        self.assertEqual(self.ranks_of(*job, **anywhere), [0, 1, 2, 3])
+
+    @unittest.skipUnless(shutil.which("torchrun"), "no torchrun")
+    def test_torchrun(self):
+        job = [GPUPOOL, "run", "--stats", self.folder / "real-%r.json", "--", "torchrun", "--standalone", "--nproc-per-node", 4, "--no-python", *PROGRAM]
+        self.assertEqual(self.ranks_of(*job), [0, 1, 2, 3])
 
     def prolog(self, **variables):
         text = PROLOG.read_text().replace("/opt/gpupool/lib/libgpupool.so", str(BUILD / "lib" / "libgpupool.so"))
