@@ -6,6 +6,7 @@ write to. The image's own LD_PRELOAD, where one is needed, is its libm.
 import json
 import os
 import pathlib
+import time
 
 from checks import FRONT, PROGRAM, RIGHT, SIMULATED
 from roots import INSTALLED
@@ -70,6 +71,28 @@ def both_loaded(outcome):
         yield f"not both are loaded: {outcome}"
 
 
+def check_neighbours(world):
+    """Containers with one folder of pages see each other's pools, and one gives back what it has free when another asks; without, they do not."""
+    pages = world.folder / "pages"
+    pages.mkdir(mode=0o777)
+    pages.chmod(0o777)
+    shared = ("--user", "1000", "-v", f"{pages}:/pages")
+    world.podman.must("run", "--detach", "--name", "holder", "--network", "none", *mounted(world), *shared, "-e", "GPUPOOL_STATS_PAGES=/pages",
+                      *(word for name, value in {**DRIVER, "LD_PRELOAD": FRONT}.items() for word in ("-e", f"{name}={value}")), IMAGE, PROGRAM, "wait")
+    for _ in range(300):
+        if "program: waiting" in world.podman.command("logs", "holder")[1]:
+            break
+        time.sleep(0.1)
+    trim = [f"{INSTALLED}/bin/gpupool", "trim", "--json", "1"]
+    asked = world.podman.run(IMAGE, trim, *mounted(world), *shared, GPUPOOL_STATS_PAGES="/pages")
+    if asked[0] != 0 or json.loads(asked[1])["given"] < 64 << 20:
+        yield f"trim from another container: {asked}"
+    alone = world.podman.run(IMAGE, trim, *mounted(world), "--user", "1000")
+    if alone[0] == 0:
+        yield f"trim without the pages: {alone}"
+    world.podman.command("rm", "--force", "--time", "0", "holder")
+
+
 def check_image(world):
     """The image FROM scratch, mounted."""
     yield from pooled(world.podman.run(IMAGE, [PROGRAM], "--mount", f"type=image,source={SCRATCH},destination={INSTALLED}", LD_PRELOAD=FRONT, **DRIVER, **GROWTH))
@@ -103,4 +126,4 @@ def check_cdi_beside_a_preload(world):
     yield from both_loaded(world.podman.run(PRELOADING, MAPS, "--device", "gpupool.dev/pool=all"))
 
 
-CHECKS = (check_mount, check_quiet, check_hardened, check_report, check_command, check_image, check_cdi, check_cdi_beside_a_preload)
+CHECKS = (check_mount, check_quiet, check_hardened, check_report, check_command, check_neighbours, check_image, check_cdi, check_cdi_beside_a_preload)
