@@ -61,6 +61,12 @@ std::string verb_help(const Verb& verb) {
   return text + "  " + padded("--help", width + 2) + "Explains the verb.\n";
 }
 
+std::vector<std::string> help_formats() {
+  std::vector<std::string> names;
+  for (const Format& format : kFormats) names.emplace_back(format.name);
+  return names;
+}
+
 Exit help_verb(const Arguments& arguments) {
   if (!arguments.operands.empty()) {
     const Verb* verb = find_verb(arguments.operands.front());
@@ -69,15 +75,12 @@ Exit help_verb(const Arguments& arguments) {
     return Exit::ok;
   }
   const std::string wanted = arguments.has("--as") ? arguments.value("--as") : "text";
-  std::vector<std::string> names;
   for (const Format& format : kFormats) {
-    if (format.name == wanted) {
-      print(format.text());
-      return Exit::ok;
-    }
-    names.emplace_back(format.name);
+    if (format.name != wanted) continue;
+    print(format.text());
+    return Exit::ok;
   }
-  const std::string nearest{nearest_name(wanted, names)};
+  const std::string nearest{nearest_name(wanted, help_formats())};
   throw Problem(Exit::usage, "--as: " + in_quotes(wanted) + " is no format" +
                                  (nearest.empty() ? "" : "; did you mean " + nearest + "?"));
 }

@@ -26,6 +26,26 @@ std::string roff(std::string_view text) {
   return out;
 }
 
+// A paragraph in lines of at most 78 columns, each safe by itself.
+std::string roff_lines(std::string_view text) {
+  constexpr std::size_t kColumns = 78;
+  std::string out;
+  std::string line;
+  const auto end_line = [&] {
+    out += line + "\n";
+    line.clear();
+  };
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(' ', begin), text.size());
+    const std::string_view word = text.substr(begin, end - begin);
+    if (!line.empty() && line.size() + 1 + roff(word).size() > kColumns) end_line();
+    line += line.empty() ? roff(word) : " " + roff(word).substr(word.starts_with('.') ? 2 : 0);
+    begin = end + 1;
+  }
+  end_line();
+  return out;
+}
+
 constexpr std::string_view kHead = R"(# The command
 
 Generated from `cli/verbs.def` by `gpupool help --as markdown`; change the table, not this page. The man page and the
@@ -56,19 +76,20 @@ there stays.
 All work of a trace counts as complete at once, so that a replay shows the need for memory and the number of fences, not time spent
 waiting. `driver_us` adds up what the calls to the driver cost when measured on an H200; `requests_per_second` is the pool's own speed on the host
 that replays.
-
-## Examples
-
-    gpupool run --size 8GiB --unify -- python train.py
-    gpupool run --stats 'report-%r-%p.json' -- torchrun --nproc-per-node 8 train.py
-    gpupool report report-*.json
-    gpupool size --unify --write next.json -- python train.py && gpupool run --unify --config next.json -- python train.py
-    gpupool run --trace t.gpt -- python train.py && gpupool replay t.gpt && gpupool size t.gpt
-    gpupool report --torch-snapshot t.pickle t.gpt
-    gpupool replay trace.csv.gz --compare auto_growth,pytorch,pytorch_expandable
-    gpupool size trace.csv.gz --target-waste 2%
-    gpupool doctor -- python train.py
 )";
+
+constexpr std::string_view kExamples[] = {
+    "gpupool run --size 8GiB --unify -- python train.py",
+    "gpupool run --stats 'report-%r-%p.json' -- torchrun --nproc-per-node 8 train.py",
+    "gpupool report report-*.json",
+    "gpupool size --unify --write next.json -- python train.py && gpupool run --unify --config next.json -- python "
+    "train.py",
+    "gpupool run --trace t.gpt -- python train.py && gpupool replay t.gpt && gpupool size t.gpt",
+    "gpupool report --torch-snapshot t.pickle t.gpt",
+    "gpupool replay trace.csv.gz --compare auto_growth,pytorch,pytorch_expandable",
+    "gpupool size trace.csv.gz --target-waste 2%",
+    "gpupool doctor -- python train.py",
+};
 
 }  // namespace
 
@@ -86,6 +107,8 @@ std::string manual_markdown() {
     }
   }
   text += kTail;
+  text += "\n## Examples\n\n";
+  for (const std::string_view example : kExamples) text += "    " + std::string{example} + "\n";
   text += "\n## Exit status\n\n| status | meaning |\n|---|---|\n";
   for (const ExitRow& row : exit_rows()) {
     text += "| " + std::to_string(static_cast<int>(row.status)) + " | " + std::string{row.sentence} + " |\n";
@@ -96,21 +119,29 @@ std::string manual_markdown() {
 std::string manual_man() {
   std::string text = ".TH GPUPOOL 1 \"\" \"gpupool " + version() + "\" \"User Commands\"\n.SH NAME\ngpupool \\- ";
   text += "one best\\-fit pool of device memory for any CUDA program\n.SH SYNOPSIS\n";
-  for (const Verb& verb : verbs()) text += ".B " + roff(usage(verb)) + "\n.br\n";
+  for (const Verb& verb : verbs())
+    text += (&verb == verbs().data() ? "" : ".br\n") + (".B " + roff(usage(verb))) + "\n";
   for (const Verb& verb : verbs()) {
     std::string title{verb.name};
     std::transform(title.begin(), title.end(), title.begin(),
                    [](char c) { return c >= 'a' && c <= 'z' ? char(c - 32) : c; });
-    text += ".SH " + title + "\n" + roff(verb.sentence) + "\n";
+    text += ".SH " + title + "\n" + roff_lines(verb.sentence);
     for (const VerbOption& option : verb.options) {
-      text += ".TP\n.B " + roff(shown(option)) + "\n" + roff(option.sentence) + "\n";
+      std::string sentence{option.sentence};
+      if (!option.key.empty()) sentence += " Sets " + std::string{option.key} + ".";
+      if (option.kind == OptionKind::list) sentence += " May be repeated.";
+      text += ".TP\n.B " + roff(shown(option)) + "\n" + roff_lines(sentence);
     }
   }
   text += ".SH EXIT STATUS\n";
   for (const ExitRow& row : exit_rows()) {
-    text += ".TP\n" + std::to_string(static_cast<int>(row.status)) + "\n" + roff(row.sentence) + "\n";
+    text += ".TP\n" + std::to_string(static_cast<int>(row.status)) + "\n" + roff_lines(row.sentence);
   }
-  return text;
+  text += ".SH ENVIRONMENT\n.TP\n.B GPUPOOL_CONFIG\nThe configuration file.\n.TP\n.B GPUPOOL_*\n" +
+          roff_lines("Every option of the configuration, such as GPUPOOL_POOL_SIZE; gpupool config shows them all.") +
+          ".TP\n.B NO_COLOR\nNo colours on a terminal.\n.SH EXAMPLES\n.nf\n";
+  for (const std::string_view example : kExamples) text += roff(example) + "\n";
+  return text + ".fi\n";
 }
 
 }  // namespace gpupool::cli

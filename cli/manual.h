@@ -2,6 +2,7 @@
 // Pure functions.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "cli/verbs.h"
 
@@ -18,6 +19,9 @@ std::string manual_man();
 std::string completion_bash();
 std::string completion_zsh();
 std::string completion_fish();
+
+/// What `help --as` takes.
+std::vector<std::string> help_formats();
 
 /// "gpupool run [options] -- PROGRAM..."
 std::string usage(const Verb& verb);

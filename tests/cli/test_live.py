@@ -4,6 +4,7 @@
 """
 import fcntl
 import os
+import pathlib
 import pty
 import re
 import select
@@ -140,12 +141,26 @@ class Live(unittest.TestCase):
             self.assertEqual(metrics.types["gpupool_requests"], "counter")
             self.assertEqual(metrics.value("gpupool_live_bytes", pid=str(holder.program.pid), rank="5"), [256 << 20])
             self.assertEqual(metrics.value("gpupool_requests_total", device="0"), [8])
-            try:
-                from prometheus_client.openmetrics.parser import text_string_to_metric_families
-            except ImportError:
-                return
-            list(text_string_to_metric_families(holder.command("top", "--openmetrics").stdout))
         OpenMetrics(holder.command("top", "--openmetrics").stdout)  # nobody there: valid as well
+
+    def test_prometheus_own_parsers_take_it(self):
+        sys.path.append("/usr/lib/python3/dist-packages")  # where the distribution has it, whichever Python this is
+        try:
+            from prometheus_client import parser
+            from prometheus_client.openmetrics import parser as openmetrics
+        except ImportError:
+            self.skipTest("no prometheus_client")
+        with Holder() as holder:
+            text = holder.command("top", "--openmetrics").stdout
+            families = {family.name: family for family in openmetrics.text_string_to_metric_families(text)}
+            self.assertEqual(families["gpupool_live_bytes"].unit, "bytes")
+            self.assertEqual(families["gpupool_requests"].type, "counter")
+            [live] = families["gpupool_live_bytes"].samples
+            self.assertEqual((live.value, live.labels["pid"], live.labels["rank"]), (256 << 20, str(holder.program.pid), "5"))
+            # What node exporter's textfile collector reads is the older format.
+            older = {sample.name: sample.value for family in parser.text_string_to_metric_families(text) for sample in family.samples}
+            self.assertEqual((older["gpupool_live_bytes"], older["gpupool_requests_total"]), (256 << 20, 8))
+        self.assertEqual(list(openmetrics.text_string_to_metric_families(holder.command("top", "--openmetrics").stdout))[0].samples, [])
 
     def test_the_screen_shows_the_process_takes_keys_and_leaves(self):
         with Holder() as holder:
@@ -201,8 +216,8 @@ class Live(unittest.TestCase):
     def test_a_stopped_process_is_reported_as_not_answering(self):
         with Holder() as holder:
             holder.program.send_signal(19)
-            threads = f"/proc/{holder.program.pid}/task"
-            states = lambda: [open(f"{threads}/{thread}/stat").read().rpartition(")")[2].split()[0] for thread in os.listdir(threads)]
+            threads = pathlib.Path(f"/proc/{holder.program.pid}/task")
+            states = lambda: [(one / "stat").read_text().rpartition(")")[2].split()[0] for one in threads.iterdir()]
             wait_for(lambda: set(states()) == {"T"})
             try:
                 answer = holder.command("trim", str(holder.program.pid))
