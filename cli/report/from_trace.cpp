@@ -9,6 +9,8 @@
 #include "cli/replay/pool_model.h"
 #include "cli/replay/setup.h"
 #include "config/choices.h"
+#include "config/text.h"
+#include "live/report.h"
 #include "pool/granule.h"
 #include "pool/tape_options.h"
 
@@ -29,10 +31,6 @@ void copy(PoolReport& pool, const Stats& stats) {
 #include "pool/stats.def"
 #undef GAUGE
 #undef COUNTER
-}
-
-double share_lost(std::uint64_t kept, std::uint64_t whole) {
-  return whole == 0 || kept >= whole ? 0 : 1 - double(kept) / double(whole);
 }
 
 // Walks the events once, in their order.
@@ -165,6 +163,9 @@ class Walk {
     report.coverage = 1;
     if (model_) {
       copy(pool_, model_->stats());
+      const Advice advice = advise(pool_.needed.peak, pool_.live.peak, 0);
+      pool_.advice_size = advice.size;
+      pool_.advice = "pool.size=" + readable(advice.size) + ": " + advice.reason;
     } else {
       set(pool_.needed, pool_.reserved.peak);
       pool_.hits = pool_.requests - std::min(pool_.requests, pool_.growth_steps);

@@ -4,6 +4,7 @@ the scheme, prints, asks for nothing else, and says nothing on the console. Skip
 import json
 import os
 import pathlib
+import random
 import shutil
 import subprocess
 import sys
@@ -150,6 +151,40 @@ class Page(unittest.TestCase):
         rows = self.driver.execute_script("return drawn[0].graph.file_")
         self.assertLess(len(rows), 20_000)
         self.assertIn([777_777_000, 4 * GIB, 3 * GIB], rows)
+
+    def test_a_million_events(self):
+        chance = random.Random(1)
+        lines, live = [], []
+        for i in range(1_000_000):
+            if live and (len(live) > 2000 or chance.random() < 0.48):
+                k = chance.randrange(len(live))
+                live[k], live[-1] = live[-1], live[k]
+                lines.append(f"f,{live.pop()}\n")
+            else:
+                lines.append(f"a,{i},{1 << chance.randrange(9, 23)},0\n")
+                live.append(i)
+        file = self.folder / "million.csv"
+        file.write_text("".join(lines))
+        self.page(file)
+        self.assertEqual(self.seen(), [0, 999_999])
+        self.assertRegex(self.text("#map .keys"), r"^50\d,\d{3} blocks")
+        self.assertLess(len(self.driver.execute_script("return drawn[0].graph.file_")), 20_000)
+        for _ in range(16):
+            self.press("#curve .plot", "+")
+        begin, end = self.seen()
+        self.assertLess(end - begin, 20)
+        self.assertRegex(self.text("#map .places"), r"^\+[\d.]+ GiB")
+        for _ in range(16):  # back to all of it, drawn each time
+            self.press("#curve .plot", "-")
+        self.assertEqual(self.seen(), [0, 999_999])
+
+    def test_narrow_screens_scroll_tables_and_nothing_else(self):
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False})
+        try:
+            self.page(*self.reports([0, 1, 2]))
+            self.assertLessEqual(self.driver.execute_script("return document.documentElement.scrollWidth"), 400)
+        finally:
+            self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
     def test_map_of_a_trace(self):
         file = self.folder / "trace.csv"

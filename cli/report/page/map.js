@@ -14,6 +14,7 @@ class AddressMap {
     this.canvas = figure.querySelector("canvas");
     this.left = left;
     this.legend = figure.querySelector(".legend");
+    this.places = figure.querySelectorAll(".places span");
     this.blocks = timeline.blocks;
     this.unit = timeline.unit;
     this.view = view;
@@ -104,6 +105,11 @@ class AddressMap {
     this.canvas.style.marginLeft = `${this.left()}px`;
     this.canvas.style.width = `calc(100% - ${this.left()}px)`;
     this.legend.textContent = `addresses +${bytesText(Math.round(this.low))} to +${bytesText(Math.round(this.high))}`;
+    this.places.forEach((place, i) => {
+      const share = i / (this.places.length - 1);
+      place.style.top = `${share * this.canvas.clientHeight}px`;
+      place.textContent = `+${bytesText(Math.round(this.high - share * (this.high - this.low)))}`;
+    });
     const scale = window.devicePixelRatio || 1;
     const width = Math.max(1, Math.round(this.canvas.clientWidth * scale));
     const height = Math.max(1, Math.round(this.canvas.clientHeight * scale));

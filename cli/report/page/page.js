@@ -183,6 +183,7 @@ function show(process) {
   map.hidden = !data.processes[process].timeline.blocks;
   if (curve.hidden) return;
   const timeline = unpacked(data.processes[process].timeline);
+  curve.querySelector("figcaption").textContent = timeline.unit === "us" ? "Memory over time" : "Memory over the events of the trace";
   const view = new View(timeline.time[0], timeline.time[timeline.time.length - 1]);
   drawn.push(new Curve(curve, timeline, view));
   if (!map.hidden) drawn.push(new AddressMap(map, timeline, view, () => drawn[0].left()));
