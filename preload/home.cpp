@@ -65,6 +65,7 @@ Home::Home(const DriverApi& api, Captures& captures, CUcontext context, CUdevice
       uuid_(uuid_text(api, device)),
       card_(card_name(api, device)) {
   const CardMemory card = card_memory_of(api, context);
+  log::look_for_stderr();
   if (card.total == 0) return;  // the context refuses: the driver's own answer will say why
   Resolution resolution = resolve(pool_options_for(setup().options, device, uuid_), card.total, card.free);
   say(resolution.diagnostics);

@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <spdlog/sinks/base_sink.h>
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -18,6 +17,7 @@
 #include <new>
 #include <string_view>
 
+#include "live/write_all.h"
 #include "preload/quiet_signals.h"
 
 namespace gpupool::log {
@@ -35,6 +35,7 @@ Settings& settings() {
 }
 
 std::atomic<spdlog::logger*> the_logger{nullptr};
+std::atomic<bool> has_stderr{true};
 
 spdlog::level::level_enum level_of(LogLevel level) {
   switch (level) {
@@ -68,6 +69,16 @@ int open_log(const std::string& path) {
   return -1;
 }
 
+class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    tell({line.data(), line.size()});
+  }
+  void flush_() override {}
+};
+
 class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit FileSink(int file) : file_(file) {}
@@ -91,7 +102,7 @@ spdlog::logger* make_logger() {
   if (settings().path != "stderr") {
     if (const int file = open_log(settings().path); file >= 0) sink = std::make_shared<FileSink>(file);
   }
-  if (!sink) sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
+  if (!sink) sink = std::make_shared<StderrSink>();
   auto logger = std::make_unique<spdlog::logger>("gpupool", std::move(sink));
   logger->set_pattern("gpupool: %v");
   logger->set_level(level_of(settings().level));
@@ -111,7 +122,18 @@ spdlog::logger* logger() {
 
 }  // namespace
 
-void configure(LogLevel level, const std::string& path) { settings() = {level, path}; }
+void configure(LogLevel level, const std::string& path) {
+  settings() = {level, path};
+  look_for_stderr();
+}
+
+void look_for_stderr() {
+  if (fcntl(STDERR_FILENO, F_GETFD) < 0) has_stderr.store(false, std::memory_order_relaxed);
+}
+
+void tell(const std::string& text) {
+  if (has_stderr.load(std::memory_order_relaxed)) write_all(STDERR_FILENO, text);
+}
 
 bool enabled(LogLevel level) { return level >= settings().level && settings().level != LogLevel::off; }
 
@@ -131,9 +153,7 @@ void identify(const std::string& what) {
   if (wanted == nullptr || *wanted == '\0' || std::string_view{wanted} == "0" || said.exchange(true)) return;
   try {
     const QuietSignals quiet;
-    const std::string line =
-        "gpupool: version " GPUPOOL_VERSION ", process " + std::to_string(getpid()) + ": " + what + "\n";
-    if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
+    tell("gpupool: version " GPUPOOL_VERSION ", process " + std::to_string(getpid()) + ": " + what + "\n");
   } catch (const std::bad_alloc&) {
     return;
   }
