@@ -17,7 +17,6 @@
 #include <new>
 #include <string_view>
 
-#include "live/write_all.h"
 #include "preload/quiet_signals.h"
 
 namespace gpupool::log {
@@ -35,7 +34,7 @@ Settings& settings() {
 }
 
 std::atomic<spdlog::logger*> the_logger{nullptr};
-std::atomic<bool> has_stderr{true};
+std::atomic<bool> stderr_is_there{true};
 
 spdlog::level::level_enum level_of(LogLevel level) {
   switch (level) {
@@ -69,15 +68,11 @@ int open_log(const std::string& path) {
   return -1;
 }
 
-class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
- protected:
-  void sink_it_(const spdlog::details::log_msg& message) override {
-    spdlog::memory_buf_t line;
-    formatter_->format(message, line);
-    tell({line.data(), line.size()});
-  }
-  void flush_() override {}
-};
+// One write for each line: whole lines, whoever else appends. A full disk costs the line.
+void write_line(int file, std::string_view line) {
+  if (file == STDERR_FILENO && !has_stderr()) return;
+  static_cast<void>(!::write(file, line.data(), line.size()));
+}
 
 class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
@@ -87,8 +82,7 @@ class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
   void sink_it_(const spdlog::details::log_msg& message) override {
     spdlog::memory_buf_t line;
     formatter_->format(message, line);
-    // One write for each line: whole lines, whoever else appends. A full disk costs the line.
-    static_cast<void>(!::write(file_, line.data(), line.size()));
+    write_line(file_, {line.data(), line.size()});
   }
   void flush_() override {}
 
@@ -102,7 +96,7 @@ spdlog::logger* make_logger() {
   if (settings().path != "stderr") {
     if (const int file = open_log(settings().path); file >= 0) sink = std::make_shared<FileSink>(file);
   }
-  if (!sink) sink = std::make_shared<StderrSink>();
+  if (!sink) sink = std::make_shared<FileSink>(STDERR_FILENO);
   auto logger = std::make_unique<spdlog::logger>("gpupool", std::move(sink));
   logger->set_pattern("gpupool: %v");
   logger->set_level(level_of(settings().level));
@@ -128,12 +122,10 @@ void configure(LogLevel level, const std::string& path) {
 }
 
 void look_for_stderr() {
-  if (fcntl(STDERR_FILENO, F_GETFD) < 0) has_stderr.store(false, std::memory_order_relaxed);
+  if (fcntl(STDERR_FILENO, F_GETFD) < 0) stderr_is_there.store(false, std::memory_order_relaxed);
 }
 
-void tell(const std::string& text) {
-  if (has_stderr.load(std::memory_order_relaxed)) write_all(STDERR_FILENO, text);
-}
+bool has_stderr() { return stderr_is_there.load(std::memory_order_relaxed); }
 
 bool enabled(LogLevel level) { return level >= settings().level && settings().level != LogLevel::off; }
 
@@ -153,7 +145,8 @@ void identify(const std::string& what) {
   if (wanted == nullptr || *wanted == '\0' || std::string_view{wanted} == "0" || said.exchange(true)) return;
   try {
     const QuietSignals quiet;
-    tell("gpupool: version " GPUPOOL_VERSION ", process " + std::to_string(getpid()) + ": " + what + "\n");
+    write_line(STDERR_FILENO,
+               "gpupool: version " GPUPOOL_VERSION ", process " + std::to_string(getpid()) + ": " + what + "\n");
   } catch (const std::bad_alloc&) {
     return;
   }

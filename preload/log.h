@@ -16,8 +16,7 @@ void configure(LogLevel level, const std::string& path);
 /// A process without a stderr is told nothing there for good: its number may be that of a file by now. Looked at when
 /// the core starts and when a pool is made.
 void look_for_stderr();
-/// Raw text on stderr, where there is one.
-void tell(const std::string& text);
+bool has_stderr();
 
 bool enabled(LogLevel level);
 void write(LogLevel level, const std::string& message);

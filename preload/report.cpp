@@ -9,6 +9,7 @@
 
 #include "config/text.h"
 #include "live/report.h"
+#include "live/write_all.h"
 #include "preload/log.h"
 #include "preload/process.h"
 #include "preload/quiet_signals.h"
@@ -17,6 +18,10 @@
 
 namespace gpupool {
 namespace {
+
+void say(const std::string& text) {
+  if (log::has_stderr()) write_all(STDERR_FILENO, text);
+}
 
 // `inside`: the process ends in the middle of one of our own calls, whose locks nobody will give up.
 void report_process(Process& ending, bool inside, const Guard& guard) {
@@ -31,10 +36,10 @@ void report_process(Process& ending, bool inside, const Guard& guard) {
   if (!used_device_memory(ending.page.page(), pools)) return;
   const StatsOptions& stats = setup().options.stats;
   const Report report = collect(ending.page.page(), pools, Ending::kExit);
-  if (stats.summary) log::tell(report_text(report));
+  if (stats.summary) say(report_text(report));
   if (!stats.path.empty() && write_report(expand_path(stats.path, ending.pid), report_json(report)).empty()) {
     const std::string path = expand_path(stats.path, ending.pid);
-    log::tell("gpupool: cannot write the report " + escaped(path, path.size()) + "\n");
+    say("gpupool: cannot write the report " + escaped(path, path.size()) + "\n");
   }
 }
 
