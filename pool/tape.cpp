@@ -1,5 +1,7 @@
 #include "pool/tape.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <bit>
 #include <chrono>
@@ -14,7 +16,7 @@ constexpr unsigned kEqualFits = 8;
 constexpr unsigned kLargerFits = 8;
 
 // Waiting with the lock released.
-constexpr std::chrono::microseconds kNap{20};  // between two looks
+constexpr timespec kNap{0, 20'000};  // 20 us between two looks
 constexpr unsigned kForEver_ms = ~0u;
 constexpr std::uint64_t kNsPerMs = 1'000'000;
 constexpr unsigned kBeforeGrowth_ms = 100;  // in which a GPU that works along catches up with the threads
@@ -200,6 +202,13 @@ std::uint64_t Tape::oldest_own_free(Granules size, const Request& request) const
   return oldest;
 }
 
+// Asleep by the clock that nobody sets; waits on a condition variable may go by the other one.
+void Tape::nap(std::unique_lock<Mutex>& lock) {
+  lock.unlock();
+  nanosleep(&kNap, nullptr);
+  lock.lock();
+}
+
 // With the lock released, so that other threads can submit the work that this one waits for. False: not complete in
 // time, or nobody can tell (a capture, a lost context), or the tape was retired meanwhile.
 bool Tape::wait_unlocked(std::unique_lock<Mutex>& lock, Line line, std::uint64_t record, unsigned longest_ms) {
@@ -218,7 +227,7 @@ bool Tape::wait_unlocked(std::unique_lock<Mutex>& lock, Line line, std::uint64_t
       if (pending) parts_->timelines.waited_in_vain(line, record);
       return false;
     }
-    nap_.wait_for(lock, kNap);
+    nap(lock);
     if (!parts_) return false;
   }
 }
@@ -327,7 +336,7 @@ bool Tape::await(std::unique_lock<Mutex>& lock, Line line, std::uint64_t record,
     const Progress progress = parts_->timelines.ask(line, record);
     if (progress == Progress::kUnknown) error = fence_.take_error();
     if (progress != Progress::kPending) return progress == Progress::kDone;
-    nap_.wait_for(lock, kNap);
+    nap(lock);
     if (!parts_) return true;
   }
 }

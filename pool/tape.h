@@ -100,6 +100,7 @@ class Tape {
   bool by_growth(Granules size, const Request& request, unsigned patience_ms, Found& found);
   bool waits_for_own_free(const Request& request) const;
   std::uint64_t oldest_own_free(Granules size, const Request& request) const;
+  static void nap(std::unique_lock<Mutex>& lock);
   bool wait_unlocked(std::unique_lock<Mutex>& lock, Line line, std::uint64_t record, unsigned longest_ms);
   bool wait_for_others(std::unique_lock<Mutex>& lock);
   bool await(std::unique_lock<Mutex>& lock, Line line, std::uint64_t record, int& error);
@@ -112,7 +113,6 @@ class Tape {
   void note_holes();
 
   mutable Mutex mutex_;
-  RankedCondition nap_;  // never notified: waiting on it releases the lock for a moment
   TapeOptions options_;
   Backing& backing_;
   Fence& fence_;
