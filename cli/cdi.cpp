@@ -4,8 +4,9 @@
 // A runtime sets the variables of a specification *instead of* the image's, LD_PRELOAD among them. So there are two
 // devices: `all` sets the variable, to what the image has as well if that is known; `file` names the front in
 // /etc/ld.so.preload, and leaves the variable alone. Nothing of the container is known here but what the caller says of
-// it.
+// it, or what the runtime says of its image.
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "cli/console.h"
@@ -13,6 +14,7 @@
 #include "cli/libraries.h"
 #include "cli/settings.h"
 #include "config/table.h"
+#include "config/text.h"
 
 namespace gpupool::cli {
 namespace {
@@ -47,6 +49,24 @@ Json edits(const Arguments& arguments, const std::string& folder) {
   return {{"env", variables}, {"mounts", mounts}};
 }
 
+// What an image sets LD_PRELOAD to, out of the list that `image inspect` prints.
+std::string preload_in(const std::string& file) {
+  constexpr std::string_view kVariable = "LD_PRELOAD=";
+  std::ifstream stream(file);
+  if (!stream) throw Problem(Exit::input, "cannot read " + in_quotes(file));
+  const Json images = Json::parse(stream, nullptr, false);
+  if (!images.is_array() || images.size() != 1 || !images[0].is_object()) {
+    throw Problem(Exit::input, in_quotes(file) + " is not what image inspect prints of one image");
+  }
+  const Json& image = images[0];
+  if (!image.contains("Config") || !image["Config"].is_object() || !image["Config"].contains("Env")) return "";
+  for (const Json& entry : image["Config"]["Env"]) {
+    const std::string variable = entry.is_string() ? entry.get<std::string>() : "";
+    if (variable.starts_with(kVariable)) return variable.substr(kVariable.size());
+  }
+  return "";
+}
+
 Json device(const char* name, Json of_both, const Json& variable, const Json& further_mount) {
   if (!variable.is_null()) of_both["env"].push_back(variable);
   if (!further_mount.is_null()) of_both["mounts"].push_back(further_mount);
@@ -58,7 +78,8 @@ Json device(const char* name, Json of_both, const Json& variable, const Json& fu
 
 Exit cdi_verb(const Arguments& arguments) {
   const fs::path folder = fs::path{find_front(arguments.value("--library"))}.parent_path();
-  const std::string of_image = arguments.value("--preload");
+  const std::string of_image =
+      arguments.has("--image") ? preload_in(arguments.value("--image")) : arguments.value("--preload");
   const Json both = edits(arguments, folder.string());
   Json devices = Json::array({device("all", both, "LD_PRELOAD=" + preload_list(front(), of_image), nullptr)});
   if (!preload_entries(of_image).empty()) {

@@ -120,7 +120,6 @@ CUresult cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
   CUdevice device = 0;
   const bool corrected = !guard.nested() && setup().options.limit.report && free && total;
   if (!corrected || setup().api.cuCtxGetDevice(&device) != CUDA_SUCCESS) return real::cuMemGetInfo_v2(free, total);
-  const std::uint64_t beside = process().neighbours.free_on(guard, uuid_text(setup().api, device));
   // A growth between the two questions would count its memory twice or never: ask until none falls between.
   constexpr int kMostLooks = 8;
   Pools pools = pools_of(device);
@@ -134,7 +133,9 @@ CUresult cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
   if (!pools.known) pools.max = max_before_pool(device, *free, *total);
   if (pools.max == 0) return CUDA_SUCCESS;
   const std::uint64_t allowed = pools.max > pools.live ? pools.max - pools.live : 0;
-  *free = std::min<std::uint64_t>({*free + pools.holes + beside, allowed, *total});
+  std::uint64_t seen = *free + pools.holes;
+  if (seen < allowed) seen += process().neighbours.free_on(guard, uuid_text(setup().api, device));
+  *free = std::min<std::uint64_t>({seen, allowed, *total});
   return CUDA_SUCCESS;
 }
 

@@ -46,6 +46,29 @@ TEST_CASE("what the image preloads is kept, behind ours, and the replacing is ex
   CHECK(contains(outcome.err, "a runtime replaces the image's LD_PRELOAD=/usr/lib/libjemalloc.so.2"));
 }
 
+TEST_CASE("an image's LD_PRELOAD is found in what its runtime says of it") {
+  const Folder folder;
+  const auto inspected = [&](const std::string& name, const std::string& config) {
+    return folder.file(name, R"([{"Id": "sha256:1", "Config": )" + config + "}]");
+  };
+  const std::string with = inspected("with.json", R"({"Env": ["PATH=/bin", "LD_PRELOAD=/usr/lib/libjemalloc.so.2"]})");
+  const Outcome kept = command({"cdi", "--image", with});
+  CHECK(contains(kept.out, "LD_PRELOAD=/opt/gpupool/lib/libgpupool.so:/usr/lib/libjemalloc.so.2"));
+  CHECK(contains(kept.err, "a runtime replaces the image's LD_PRELOAD=/usr/lib/libjemalloc.so.2"));
+  for (const char* config : {R"({"Env": ["PATH=/bin"]})", "{}", "null", R"({"Env": null})"}) {
+    const Outcome plain = command({"cdi", "--image", inspected("without.json", config)});
+    CHECK(plain.status == 0);
+    CHECK(plain.err.empty());
+    CHECK(contains(plain.out, "LD_PRELOAD=/opt/gpupool/lib/libgpupool.so\""));
+  }
+  for (const char* text : {"", "[]", "{}", "[1]", "no json"}) {
+    const Outcome refused = command({"cdi", "--image", folder.file("wrong.json", text)});
+    CHECK(refused.status != 0);
+    CHECK(refused.out.empty());
+  }
+  CHECK(command({"cdi", "--image", "/nowhere/at/all"}).status != 0);
+}
+
 TEST_CASE("a setting that the configuration does not know makes no specification") {
   const Outcome outcome = command({"cdi", "--set", "pool.planted=1"});
   CHECK(outcome.status == 2);
