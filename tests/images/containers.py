@@ -46,6 +46,10 @@ def check_quiet(world):
 
 def check_hardened(world):
     """Read-only root, a user that is not root, no capabilities, no new privileges, the default seccomp profile."""
+    status = dict(line.split(":\t", 1) for line in world.podman.run(IMAGE, ["/bin/cat", "/proc/self/status"], *HARDENED)[1].splitlines())
+    hardened = {"Seccomp": "2", "NoNewPrivs": "1", "CapEff": "0" * 16, "Uid": "1000\t1000\t1000\t1000"}
+    if wrong := {name: status.get(name) for name, value in hardened.items() if status.get(name) != value}:
+        yield f"the container is not hardened: {wrong}"
     yield from pooled(world.podman.run(IMAGE, [PROGRAM], *mounted(world), *HARDENED, LD_PRELOAD=FRONT, **DRIVER, **GROWTH))
 
 
