@@ -131,8 +131,8 @@ CUresult cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
     if (pools.reserved == reserved_before) break;
   }
   if (!pools.known) pools.max = max_before_pool(device, *free, *total);
-  if (pools.max == 0) return CUDA_SUCCESS;
-  const std::uint64_t allowed = pools.max > pools.live ? pools.max - pools.live : 0;
+  const std::uint64_t most = pools.max != 0 ? pools.max : *total;  // without a pool there is no limit of ours
+  const std::uint64_t allowed = most > pools.live ? most - pools.live : 0;
   std::uint64_t seen = *free + pools.holes;
   if (seen < allowed) seen += process().neighbours.free_on(guard, uuid_text(setup().api, device));
   *free = std::min<std::uint64_t>({seen, allowed, *total});

@@ -123,6 +123,10 @@ TEST_CASE("what a neighbour would give is told to be free, before the first requ
   // 4 GiB less the holder's 1 GiB, headroom and what the contexts take.
   CHECK(std::strtoul(outcome.out.c_str(), nullptr, 10) > 2200);
   CHECK(std::strtoul(outcome.out.c_str(), nullptr, 10) <= 3072);
+  const Outcome counted = card.run("latecomer_that_looks", 700, 0, {{"GPUPOOL_POOL_STRATEGY", "passthrough"}});
+  INFO(counted.out << counted.err);
+  CHECK(counted.status == 0);
+  CHECK(std::strtoul(counted.out.c_str(), nullptr, 10) > 2200);
   CHECK(card.end() == 0);
 }
 
