@@ -23,7 +23,7 @@ namespace gpupool::cli {
 namespace {
 
 constexpr char kPreload[] = "LD_PRELOAD";
-constexpr std::chrono::milliseconds kBetweenLooks{20};
+constexpr std::chrono::milliseconds kBetweenLooks{2};
 
 std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> out;

@@ -42,7 +42,7 @@ void set(Environment& environment, const Setting& setting);
 /// Becomes the program. Returns only by a Problem: not found, or not executable.
 [[noreturn]] void become(const std::vector<std::string>& program, const Environment& environment);
 
-/// Called every few hundredths of a second with the time since the start; returns the signal to send, 0 for none.
+/// Called every few milliseconds with the time since the start; returns the signal to send, 0 for none.
 using Watch = std::function<int(double seconds)>;
 
 /// Runs the program and waits for it. Its status as a shell would say it. A signal of `watch` goes to the program as

@@ -167,6 +167,25 @@ PagesFound find_pages(const std::string& folder, const std::string& except) {
   return found;
 }
 
+std::optional<std::uint64_t> live_now(const PageCopy& copy) {
+  const File file(copy.path, O_RDONLY);
+  if (!file.ok()) return std::nullopt;
+  const auto word = [&](std::uint64_t at) {
+    std::uint64_t value = 0;
+    copy_out(file.number(), at, &value, sizeof value);
+    return value;
+  };
+  const Page& page = *copy.page;
+  std::uint64_t live = word(offsetof(Page, passed));
+  std::uint64_t number = 0;
+  const std::uint64_t count = std::min<std::uint64_t>(page.stat_count, kMostStats);
+  while (number < count && page.stat_names[number].get() != "live") ++number;
+  if (number == count) return live;
+  for (std::uint64_t i = 0; i < std::min<std::uint64_t>(word(offsetof(Page, pool_count)), Page::kMostPools); ++i)
+    live += word(page_file_bytes(i) + offsetof(PoolSlot, stats) + number * sizeof(std::uint64_t));
+  return live;
+}
+
 // The lock of the writer is free now: whoever takes it owns what is left.
 bool claim_page(const PageCopy& copy) {
   const File file(copy.path, O_RDWR);

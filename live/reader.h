@@ -37,6 +37,10 @@ PagesFound find_pages(const std::string& folder, const std::string& except = "")
 /// One file. Nothing where it is no page, and why in `problem`; no problem when it has just gone away.
 std::optional<PageCopy> read_page(const std::string& path, std::string& problem);
 
+/// The live bytes of a process that has been found, the driver's share included: a few words of its page, for those who
+/// look often. Nothing when the page is gone.
+std::optional<std::uint64_t> live_now(const PageCopy& copy);
+
 /// Removes the page of a process that is gone, unless another reader has been quicker: false.
 bool claim_page(const PageCopy& copy);
 

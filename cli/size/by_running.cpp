@@ -98,8 +98,11 @@ Exit size_by_running(const Arguments& arguments) {
   if (!arguments.has("--margin"))
     found.plan.margin.parts_per_billion = static_cast<std::uint32_t>(
         std::min(std::ceil((kLeastMargin + found.lost) * 100) / 100, kMostMargin) * Share::kWhole);
-  if (watch.used_peak() > found.on_cards)
+  if (watch.outside()) {
+    found.plan.headroom = *watch.outside();
+  } else if (watch.used_peak() > found.on_cards) {  // they came and went between two looks
     found.plan.headroom = (watch.used_peak() - found.on_cards + found.processes - 1) / found.processes;
+  }
   if (const Card* card = watch.card(); card != nullptr && found.plan.card == 0) {
     found.plan.card = card->total;
     found.plan.card_name = card->name;

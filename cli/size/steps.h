@@ -1,9 +1,10 @@
-// Steps of a training loop, seen from outside: live memory goes up and comes down again, once a step. Only swings over
-// half of the range between its highest and its lowest count, and they count anew whenever that range has become wider
-// by more than a tenth, so that loading, warming up and the first steps are left behind. A value; whoever looks too
-// seldom sees fewer steps than there were, never more.
+// Steps of a training loop, seen from outside: whatever the size of a batch, live memory comes back to what stays from
+// step to step. The floor is the lowest that it has been in the younger half of what was seen, so that loading is left
+// behind; a step is a way from above the floor back to it. Both limits are parts of the whole range, which keeps small
+// things in between from counting. A value; whoever looks too seldom sees fewer steps than there were.
 #pragma once
 #include <algorithm>
+#include <cstdint>
 
 #include "config/bytes.h"
 
@@ -12,29 +13,31 @@ namespace gpupool::cli {
 class Steps {
  public:
   void see(Bytes live) {
-    const Bytes range = high_ - low_;
-    if (live > high_ + range / 10) {  // what was lowest before says nothing of what comes
-      low_ = high_ = live;
-      count_ = 0;
-    } else if (live + range / 10 < low_) {
-      low_ = live;
-      count_ = 0;
-      is_up_ = false;
-    } else if (is_up_ && live < low_ + range / 4) {
-      is_up_ = false;
-      ++count_;
-    } else if (live > high_ - range / 4) {
-      is_up_ = true;
+    if (++seen_ >= next_turn_) {
+      next_turn_ *= 2;
+      low_before_ = low_now_;
+      low_now_ = ~Bytes{0};
     }
-    low_ = std::min(low_, live);
+    low_now_ = std::min(low_now_, live);
     high_ = std::max(high_, live);
+    const Bytes floor = std::min(low_before_, low_now_);
+    const Bytes range = high_ - floor;
+    if (live > floor + range / 16) {
+      is_above_ = true;
+    } else if (is_above_ && live <= floor + range / 32) {
+      is_above_ = false;
+      ++count_;
+    }
   }
   unsigned count() const { return count_; }
 
  private:
-  Bytes low_ = 0;
+  std::uint64_t seen_ = 0;
+  std::uint64_t next_turn_ = 64;
+  Bytes low_before_ = ~Bytes{0};  // in the part before the last turn
+  Bytes low_now_ = ~Bytes{0};     // since then
   Bytes high_ = 0;
-  bool is_up_ = false;
+  bool is_above_ = false;
   unsigned count_ = 0;
 };
 

@@ -29,15 +29,25 @@ RunWatch::RunWatch(const CountedRun& run, RunLimits limits)
     : run_(run), limits_(limits), shows_(isatty(STDERR_FILENO) == 1), before_(cards_seen()), grown_(before_.size()) {}
 
 int RunWatch::look(double seconds) {
-  const bool is_due = seconds >= next_look_;
-  if (is_due) {
+  if (seconds >= next_look_) {
     next_look_ = seconds + kBetweenLooks;
+    look_at_processes();
     look_at_cards();
+    if (shows_) show(seconds);
   }
-  if ((is_due && shows_) || limits_.steps) look_at_processes();
-  if (is_due && shows_) show(seconds);
+  if (limits_.steps) count_steps();
   if (signals_ == std::size(kSignals) || !is_over(seconds) || seconds < stopped_at_ + signals_ * kPatience) return 0;
   return kSignals[signals_++];
+}
+
+void RunWatch::count_steps() {
+  for (const PageCopy& copy : pages_) {
+    const std::optional<Bytes> live = live_now(copy);
+    if (!live) continue;
+    Steps& steps = steps_[copy.path];
+    steps.see(*live);
+    most_steps_ = std::max(most_steps_, steps.count());
+  }
 }
 
 bool RunWatch::is_over(double seconds) {
@@ -52,6 +62,9 @@ bool RunWatch::is_over(double seconds) {
   return true;
 }
 
+// After the processes: a card never holds less than what they had held at most by then, so that the difference is what
+// drivers and libraries use, and what their allocators keep unused. The latter grows with time, so the least difference
+// counts, since the processes held half of what they hold at most.
 void RunWatch::look_at_cards() {
   Bytes used = 0;
   const std::vector<Card> now = cards_seen();
@@ -61,32 +74,37 @@ void RunWatch::look_at_cards() {
     used += grown;
   }
   cards_peak_ = std::max(cards_peak_, used);
+  if (pages_.empty() || used < held_peak_) return;
+  const Bytes outside = (used - held_peak_ + pages_.size() - 1) / pages_.size();
+  if (held_peak_ / 2 > held_when_least_) {
+    held_when_least_ = held_peak_;
+    outside_ = outside;
+  } else if (outside_) {
+    outside_ = std::min(*outside_, outside);
+  }
 }
 
 void RunWatch::look_at_processes() {
-  const std::vector<PageCopy> pages = run_.pages();
-  processes_ = pages.size();
-  live_ = reserved_ = 0;
-  most_steps_ = 0;
-  for (const PageCopy& copy : pages) {
-    Bytes live = copy.page->passed.live.load();
-    reserved_ += live;
-    need_ = std::max(need_, copy.page->passed.peak.load());
+  pages_ = run_.pages();
+  live_ = reserved_ = held_peak_ = 0;
+  for (const PageCopy& copy : pages_) {
+    const PassedBytes& passed = copy.page->passed;
+    live_ += passed.live.load();
+    reserved_ += passed.live.load();
+    held_peak_ += passed.peak.load();
+    need_ = std::max(need_, passed.peak.load());
     for (const auto& pool : copy.pools) {
-      live += pool->stats.live.current();
+      live_ += pool->stats.live.current();
       reserved_ += pool->stats.reserved.current();
+      held_peak_ += pool->stats.reserved.peak();
       need_ = std::max(need_, pool->stats.needed.peak());
     }
-    live_ += live;
-    Steps& steps = steps_[copy.path];
-    steps.see(live);
-    most_steps_ = std::max(most_steps_, steps.count());
   }
 }
 
 void RunWatch::show(double seconds) {
   std::string line = "gpupool: ";
-  if (processes_ > 1) line += std::to_string(processes_) + " processes, ";
+  if (pages_.size() > 1) line += std::to_string(pages_.size()) + " processes, ";
   line += "live " + readable(live_) + ", reserved " + readable(reserved_) + ", need so far " + readable(need_);
   if (limits_.steps) line += ", step " + std::to_string(most_steps_);
   char time[32];

@@ -32,12 +32,15 @@ class RunWatch {
   const std::string& stopped_by() const { return stopped_by_; }
   /// The most that the cards held at once beyond what they held at the beginning.
   Bytes used_peak() const { return cards_peak_; }
+  /// What a process needs of a card beyond the memory that it asks for; nothing where no process was seen at work.
+  std::optional<Bytes> outside() const { return outside_; }
   /// The card that was used most, or the first; null where none is seen.
   const Card* card() const;
 
  private:
   void look_at_cards();
   void look_at_processes();
+  void count_steps();
   void show(double seconds);
   bool is_over(double seconds);
 
@@ -49,13 +52,16 @@ class RunWatch {
   std::string stopped_by_;
   double stopped_at_ = 0;
   unsigned signals_ = 0;
-  Bytes live_ = 0;  // of all processes now
+  std::vector<PageCopy> pages_;  // of the processes that hold device memory, when last looked
+  Bytes live_ = 0;               // of all of them
   Bytes reserved_ = 0;
-  Bytes need_ = 0;  // the largest of a pool, or of a process that the driver serves
-  std::size_t processes_ = 0;
+  Bytes need_ = 0;                      // the largest of a pool, or of a process that the driver serves
   std::map<std::string, Steps> steps_;  // of each process, by its page
   unsigned most_steps_ = 0;
+  Bytes held_peak_ = 0;  // what they held at most, each at its own time
   Bytes cards_peak_ = 0;
+  Bytes held_when_least_ = 0;
+  std::optional<Bytes> outside_;
   std::vector<Card> before_;
   std::vector<Bytes> grown_;  // of each card, at its peak
 };

@@ -48,10 +48,6 @@ TEST_CASE("every explanation names every verb and every option") {
   for (const ExitRow& row : exit_rows()) CHECK(contains(command_help(), row.sentence));
 }
 
-TEST_CASE("the help is as it was") {
-  CHECK(command_help() == tests::read_text(tests::source_path("tests/cli/golden/help.txt")));
-}
-
 TEST_CASE("the shells accept their completions") {
   const tests::Folder folder;
   const std::string script = folder.file("gpupool.bash", completion_bash());

@@ -5,6 +5,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 SYSTEM_PYTHON = "/usr/bin/python3"  # the one that has the distribution's jsonschema
@@ -48,6 +49,13 @@ class Json(unittest.TestCase):
 
     def test_replay(self):
         self.check("replay", run("replay", TRACE, "--json").stdout)
+        self.check("replay-compare", run("replay", TRACE, "--json", "--compare", "auto_growth,pytorch").stdout)
+
+    def test_every_verb_with_json_has_a_schema(self):
+        for line in run("help", "--as", "bash").stdout.splitlines():
+            verb, options = line.strip().partition(") options=")[::2]
+            if '--json"' in options or "--json " in options:
+                self.assertTrue((SCHEMAS / f"{verb}.schema.json").exists(), verb)
 
     def test_config(self):
         self.check("config", run("config", "--json", GPUPOOL_POOL_SIZE="8GiB").stdout)
@@ -80,6 +88,24 @@ class Json(unittest.TestCase):
             spoil(spoilt)
             with self.assertRaises(jsonschema.ValidationError):
                 jsonschema.validate(spoilt, schema)
+
+    @unittest.skipUnless(PROGRAM, "no simulated driver")
+    def test_a_live_process(self):
+        self.check("top", run("top", "--json", GPUPOOL_STATS_PAGES="/nonexistent").stdout)
+        with tempfile.TemporaryDirectory() as folder:
+            here = {"LD_LIBRARY_PATH": DRIVER, "GPUPOOL_SIM_MEMORY": "4GiB", "GPUPOOL_STATS_PAGES": folder}
+            words = [COMMAND, "run", "--set", "stats.summary=off", "--", PROGRAM, "holder"]
+            holder = subprocess.Popen(words, env={"PATH": os.environ["PATH"], "CASE_FOLDER": folder, "CASE_LIVE": "64", "CASE_AGAIN": "0", **here})
+            while not os.path.exists(folder + "/held"):
+                self.assertIsNone(holder.poll())
+                time.sleep(0.01)
+            _, value = self.check("top", run("top", "--json", **here).stdout)
+            [process] = value["processes"]
+            self.check("exit-report", json.dumps({name: process[name] for name in process if name not in ("page", "passed_live", "rates")}))
+            _, value = self.check("trim", run("trim", str(holder.pid), "--json", **here).stdout)
+            self.assertTrue(value["answered"])
+            pathlib.Path(folder, "done").write_text("")
+            self.assertEqual(holder.wait(60), 0)
 
     @unittest.skipUnless(PROGRAM, "no simulated driver")
     def test_a_process(self):

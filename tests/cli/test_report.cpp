@@ -1,4 +1,4 @@
-// `gpupool report`: golden texts of one process and of many ranks, sums and spreads, and files that are no reports.
+// `gpupool report`: one process and many ranks, sums and spreads, and files that are no reports.
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.h"
@@ -33,11 +33,6 @@ TEST_CASE("one process: its rows, with what happened and nothing else") {
     CHECK(contains(text, line));
   }
   CHECK_FALSE(contains(text, "\n  trims "));
-}
-
-TEST_CASE("many ranks: as they were") {
-  CHECK(command({"report", sample(0), sample(1), sample(2)}).out ==
-        read_text(source_path("tests/cli/golden/report-ranks.txt")));
 }
 
 TEST_CASE("ranks in numbers: worst, spread, sum of each card") {

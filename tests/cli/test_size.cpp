@@ -1,8 +1,8 @@
 // `gpupool size`: the smallest pool by replay, and by a run on the simulated driver.
 #include <filesystem>
-#include <initializer_list>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "cli/replay/bisect.h"
 #include "cli/size/steps.h"
@@ -83,20 +83,30 @@ TEST_CASE("traces or a program, and something to count") {
   CHECK(contains(command({"size", "--target-waste", "1%", "--", "true"}).err, "--target-waste: goes with traces"));
 }
 
-TEST_CASE("steps are swings over half of the range of live memory, once that is known") {
+TEST_CASE("steps are ways back to what stays, whatever their size") {
   using namespace gpupool;
   cli::Steps steps;
-  const auto see = [&](std::initializer_list<Bytes> all) {
-    for (const Bytes live : all) steps.see(live * 1_MiB);
-    return steps.count();
+  std::mt19937 random(1);
+  Bytes live = 0;
+  const auto go = [&](Bytes to) {  // in pieces, as allocations do
+    while (live != to) {
+      live += live < to ? std::min<Bytes>(to - live, 64_MiB) : -std::min<Bytes>(live - to, 64_MiB);
+      steps.see(live);
+    }
   };
-  CHECK(see({0, 50, 100, 500, 1000, 1000}) == 0);         // loading
-  CHECK(see({1500, 3000, 2900, 3000, 2000, 1000}) == 0);  // the first step finds the range
-  CHECK(see({2000, 3000, 2000, 1000}) == 1);              // the second one is within it
-  CHECK(see({1500, 1000, 1600, 1100}) == 1);              // too little
-  CHECK(see({2900, 2700, 2950, 1200, 3100, 1000}) == 3);  // a little higher than ever
-  CHECK(see({5000}) == 0);                                // much higher
-  CHECK(see({4990, 1000, 5000, 1000, 5000, 1000}) == 2);
+  go(1_GiB);  // weights
+  CHECK(steps.count() == 0);
+  for (int i = 0; i < 40; ++i) {
+    const Bytes most = 2_GiB + random() % 16 * 512_MiB;
+    go(most);
+    go(most - 128_MiB);  // something small at its top
+    go(most);
+    go(1536_MiB);  // gradients
+    go(1600_MiB);
+    go(1_GiB);
+  }
+  CHECK(steps.count() > 35);
+  CHECK(steps.count() <= 40);
 }
 
 #ifdef GPUPOOL_TEST_DRIVER
@@ -160,6 +170,12 @@ TEST_CASE("what is used beside the pool becomes the headroom, and says how many 
   CHECK(shown["card"]["each_bytes"] == outside + (64 << 20));
   CHECK(shown["card"]["fits"] == (std::uint64_t{16} << 30) / (outside + (64 << 20)));
   CHECK(command({"config", "--check", file}).status == 0);
+  // Seen at work: the card holds 600 MiB more than before, the program at most 48.
+  Variables longer = variables;
+  longer["TMPDIR"] = folder / "";
+  const Outcome seen = command({"size", "--steps", "20", "--json", "--", GPUPOOL_TEST_PROGRAM, "steps"}, longer);
+  CAPTURE(seen.out, seen.err);
+  CHECK(json::parse(seen.out)["outside_bytes"] == std::uint64_t{552} << 20);
   const Outcome text = size({"--card", "100MiB"});
   CHECK(contains(text.out, "on a card of 100 MiB: does not fit (64 MiB of pool and "));
   CHECK(contains(text.out, " and 10% to spare, in steps of 64 MiB)"));
