@@ -68,6 +68,11 @@ std::string padded(std::string_view text, std::size_t width) {
   return out;
 }
 
+std::string trimmed(std::string text) {
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text;
+}
+
 void write_new_file(const std::string& path, std::string_view text) {
   const int file = new_file(path);
   bool complete = write_all(file, text);

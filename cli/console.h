@@ -36,6 +36,9 @@ std::string coloured(std::string_view text, Colour colour, Stream stream);
 /// "first  \n" left-aligned to `width` columns.
 std::string padded(std::string_view text, std::size_t width);
 
+/// Without blanks at its end.
+std::string trimmed(std::string text);
+
 /// Creates `path`, which must not exist, with this content; never replaces or follows anything. Throws a Problem.
 void write_new_file(const std::string& path, std::string_view text);
 

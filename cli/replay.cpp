@@ -41,7 +41,7 @@ Json json_of(const Trace& trace) {
 std::string text_of(const Outcome& outcome) {
   std::string text;
   const auto row = [&](std::string_view name, const std::string& value, std::string_view sentence) {
-    text += "  " + padded(name, 22) + padded(value, 14) + std::string{sentence} + "\n";
+    text += trimmed("  " + padded(name, 22) + padded(value, 14) + std::string{sentence}) + "\n";
   };
   row("strategy", outcome.strategy, "");
 #define NUMBER(name, sentence)                                                                                    \

@@ -28,13 +28,13 @@ std::string shown(std::string_view unit, std::uint64_t value) {
 }
 
 std::string row(std::string_view name, const std::string& value, std::string_view sentence) {
-  return "  " + padded(name, 24) + padded(value, 12) + std::string{sentence} + "\n";
+  return trimmed("  " + padded(name, 24) + padded(value, 12) + std::string{sentence}) + "\n";
 }
 
 // What did not happen needs no line.
 std::string pool_text(const PoolReport& pool) {
   std::string text =
-      coloured("device " + std::to_string(pool.device) + "  " + escaped(pool.card) + "  " + escaped(pool.uuid),
+      coloured(trimmed("device " + std::to_string(pool.device) + "  " + escaped(pool.card) + "  " + escaped(pool.uuid)),
                Colour::strong, Stream::out) +
       "\n";
 #define GAUGE(name, unit, sentence) \
@@ -106,8 +106,7 @@ std::string ranks_text(const std::vector<RankRow>& rows) {
   const auto line = [&](std::string_view name, auto&& value) {
     std::string text = padded(name, kName);
     for (const Column& column : columns()) text += " " + padded(value(column), kWide);
-    text.erase(text.find_last_not_of(' ') + 1);
-    return text + "\n";
+    return trimmed(std::move(text)) + "\n";
   };
   std::string text = coloured(line("rank/device", [](const Column& column) { return std::string{column.name}; }),
                               Colour::strong, Stream::out);

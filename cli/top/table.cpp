@@ -17,11 +17,6 @@ std::string aligned(std::string_view text, const TopColumn& column) {
   return cell + " ";
 }
 
-std::string trimmed(std::string line) {
-  line.erase(line.find_last_not_of(' ') + 1);
-  return line;
-}
-
 }  // namespace
 
 std::string table_heads(const TopColumn* sorted_by) {
