@@ -93,6 +93,20 @@ struct ShareAnswer {
   std::array<std::uint64_t, kMostPieces> bytes{};  // of each piece
 };
 
+/// Does an answer keep within itself? What it says of memory is the driver's to check.
+inline bool makes_sense(const ShareAnswer& answer) {
+  if (answer.magic != SharedHandle::kMagic || answer.pieces > ShareAnswer::kMostPieces) return false;
+  switch (answer.kind) {
+    case ShareKind::kRefused:
+      return true;
+    case ShareKind::kPieces:
+      return answer.offset <= answer.span && answer.requested <= answer.span - answer.offset;
+    case ShareKind::kSlab:
+      return answer.pieces == 0 && answer.requested <= ~std::uint64_t{0} - answer.offset;
+  }
+  return false;
+}
+
 /// The name of an exporter's socket, in the abstract name space: it needs no file, and goes with the process.
 struct ExporterAddress {
   sockaddr_un address{};

@@ -55,7 +55,7 @@ class Exporter {
       received_ = static_cast<unsigned>((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
       std::memcpy(descriptors_, CMSG_DATA(header), received_ * sizeof(int));
     }
-    return answer.magic == SharedHandle::kMagic && answer.pieces == received_ && !(message.msg_flags & MSG_CTRUNC);
+    return makes_sense(answer) && answer.pieces == received_ && !(message.msg_flags & MSG_CTRUNC);
   }
 
   /// Valid until the next question.
