@@ -21,7 +21,7 @@ MUTATIONS = (
     Mutation("record_skipped", "pool/timelines.cpp", "fence_.record(on, record->event)", "RecordResult::kRecorded", EVERY),
     Mutation("record_on_another_stream", "pool/timelines.cpp", "make_record(line, line.stream, Timing::kAtTheFree, error)",
              "make_record(line, lines_.back().stream, Timing::kAtTheFree, error)"),
-    Mutation("late_record_waited_for", "pool/timelines.cpp", "record->late = timing == Timing::kLate || line.put_off;",
+    Mutation("late_record_waited_for", "pool/timelines.cpp", "record->late = timing == Timing::kLate;",
              "record->late = false;"),
     Mutation("wait_of_one_stream_taken_for_all", "pool/timelines.cpp", "  waiting.waited[owner] = made->number;\n",
              "  for (Timeline& each : lines_) {\n    each.waited.resize(std::max<std::size_t>(each.waited.size(), owner + 1));\n"
@@ -63,8 +63,8 @@ MUTATIONS = (
     # The program's calls.
     Mutation("fence_waits_nowhere", "device/cuda_fence.cpp", "return api_.cuStreamWaitEvent(stream, recorded, 0);",
              "return static_cast<void>(recorded), CUDA_SUCCESS;", TORTURE),
-    Mutation("freed_on_the_legacy_stream", "preload/hooks_async.cpp", "give_back(guard, *home, row, address, line_on(guard, *home, stream));",
-             "give_back(guard, *home, row, address, line_on(guard, *home, CU_STREAM_LEGACY));", TORTURE),
+    Mutation("freed_on_the_legacy_stream", "preload/hooks_async.cpp", "give_back(guard, *home, row, address, line_on(guard, *home, stream), stream);",
+             "give_back(guard, *home, row, address, line_on(guard, *home, CU_STREAM_LEGACY), stream);", TORTURE),
     Mutation("threads_share_their_stream", "preload/streams.cpp", "return kThreadStream | thread_serial;", "return kThreadStream | 1;",
              TORTURE),
     Mutation("capture_not_seen", "preload/hooks_track.cpp", "if (result == CUDA_SUCCESS) process().captures.began(origin);",
