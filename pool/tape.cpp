@@ -65,7 +65,7 @@ Tape::Tape(const TapeOptions& options, Backing& backing, Fence& fence, Stats* st
   options_.address_space = std::min(options.address_space, kMaxTapeBytes) / unit * unit;
   if (!backing.has_host_memory()) options_.overflow = 0;
   if (backing.placement() == Placement::kChosen) {
-    start_error_ = backing.reserve(options_.address_space, range_).code;
+    start_error_ = reserve();
     if (start_error_ == 0 && !addresses_.add(range_, options_.address_space, 0)) start_error_ = -1;
     if (start_error_ != 0) return;
   }
@@ -73,6 +73,17 @@ Tape::Tape(const TapeOptions& options, Backing& backing, Fence& fence, Stats* st
 }
 
 Tape::~Tape() { retire(); }
+
+// Where addresses are scarce (a limit, a tool that keeps a shadow of them) a shorter range does.
+int Tape::reserve() {
+  const std::uint64_t enough =
+      2 * std::min(std::min(options_.max, kMaxTapeBytes) + options_.overflow, kMaxTapeBytes / 2);
+  for (;;) {
+    const int error = backing_.reserve(options_.address_space, range_).code;
+    if (error == 0 || options_.address_space / 2 < enough) return error;
+    options_.address_space = options_.address_space / 2 / backing_.granularity() * backing_.granularity();
+  }
+}
 
 std::uint64_t Tape::prefill(std::uint64_t bytes) {
   std::lock_guard lock(mutex_);

@@ -93,6 +93,8 @@ class Tape {
  private:
   struct Parts;
 
+  int reserve();
+
   struct Found;  // a part of a hole, ready for its new owner
 
   bool from_best_fit(Granules size, const Request& request, Found& found) const;

@@ -6,11 +6,7 @@ namespace gpupool {
 namespace {
 
 // Addresses are plentiful: gaps left by moved handles need not be found again before the tape's end is reached.
-#ifdef __SANITIZE_THREAD__
-constexpr Bytes kLeastAddressSpace = 64_GiB;  // its shadow memory leaves no more in one piece
-#else
 constexpr Bytes kLeastAddressSpace = 1_TiB;
-#endif
 constexpr Bytes kAddressesPerByte = 8;
 
 ReusePolicy policy_of(ReuseKind reuse) {

@@ -329,6 +329,21 @@ TEST_CASE("[case-19] during a capture nothing is recorded or waited for, and the
   REQUIRE(scene.plain(kMiB) == p);
 }
 
+TEST_CASE("where addresses are scarce a shorter range does, but not one that the pool could fill") {
+  for (const std::uint64_t max : {kGiB, 16 * kGiB, 40 * kGiB}) {
+    MemoryBacking backing({.card_bytes = 64 * kGiB});
+    MemoryFence fence;
+    TapeOptions options;
+    options.address_space = 64 * kGiB;
+    options.max = max;
+    backing.refuse(MemoryBacking::Operation::kReserve, 1, 2);
+    Tape tape(options, backing, fence, nullptr);
+    CHECK(tape.started() == (max <= 16 * kGiB));
+    CHECK(tape.start_error() == (tape.started() ? 0 : 2));
+    CHECK(tape.allocate({.bytes = kMiB}).ok() == tape.started());
+  }
+}
+
 TEST_CASE("an awaited free returns when its work is done, but not later than a capture that puts its record off") {
   Scene scene({}, {.card_bytes = 8 * kGiB}, {.looks_until_done = 3});
   const std::uint64_t first = scene.plain(kMiB);
