@@ -62,6 +62,19 @@ constexpr std::string_view kTail = R"(
 `../lib64/gpupool` or the command's own folder, in this order, unless `--library` names another. It is put in front of what `LD_PRELOAD` holds; what is
 there stays.
 
+## What size says
+
+A row for each process and device, those included that end without a report (`os._exit`, a signal). `pool.size` for next time is the
+largest need and a margin: 10% for a program, which will not ask in quite the same order again; with `--pooled` as much more as
+holes took of the need, up to 30%; nothing for traces, which are played as they are. `pool.headroom` is what the cards held beyond
+the program's own requests: contexts, kernels, libraries. The driver's allocators keep more than was asked for, and more of it with time,
+so the least of these differences counts, once half of the memory was there. How often it fits is the card's memory divided by both.
+
+On a terminal a line shows live and reserved memory, the need so far, and the time. `--seconds` and `--steps` interrupt the program as Ctrl-C
+would; ten seconds later it is asked by SIGTERM, and then ended. Steps are seen, not told: live memory rises and comes back to what
+stays. Loading and the first steps are not counted, and steps of a few milliseconds may be missed, so ask for many rather than few.
+Until the program ends, its live pages lie in a folder of their own, where `gpupool top` does not look.
+
 ## Traces
 
 `replay` and `size` look at the first bytes of a file. Each may be compressed with gzip.

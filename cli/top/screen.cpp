@@ -1,11 +1,13 @@
 // See forms.h: the screen, on ncurses. One thread; everything that the terminal sends comes through getch(), which also
 // waits for the next look. ncurses has macros for common words, so its header comes last.
 #include <langinfo.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <clocale>
+#include <csignal>
 #include <cstdlib>
 
 #include "cli/console.h"
@@ -27,19 +29,46 @@ std::uint64_t now_ms() {
   return static_cast<std::uint64_t>(duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count());
 }
 
+/// As many columns of it as there are; of what is no ASCII each character takes one.
+std::string cut(const std::string& text, int columns) {
+  std::size_t end = 0;
+  for (int seen = 0; end < text.size(); ++end) {
+    const bool begins = (static_cast<unsigned char>(text[end]) & 0xc0) != 0x80;
+    if (begins && seen++ == columns) break;
+  }
+  return text.substr(0, end);
+}
+
+// What ends the process without unwinding leaves the terminal as it found it, too; SIGINT and SIGTERM are ncurses' own.
+termios terminal_before;
+constexpr int kCrashes[] = {SIGQUIT, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+
+void restore_and_crash(int number) {
+  constexpr char kLeave[] = "\033[?1049l\033[?25h\033[0m\r\n";
+  static_cast<void>(!write(STDOUT_FILENO, kLeave, sizeof kLeave - 1));
+  tcsetattr(STDIN_FILENO, TCSANOW, &terminal_before);
+  signal(number, SIG_DFL);
+  raise(number);
+}
+
 /// The terminal belongs to it from beginning to end, whatever throws between.
 class Terminal {
  public:
   Terminal() {
+    tcgetattr(STDIN_FILENO, &terminal_before);
     if (newterm(nullptr, stdout, stdin) == nullptr)
       throw Problem(Exit::broken, "this terminal cannot be drawn on; gpupool top --once prints the table");
+    for (const int number : kCrashes) signal(number, restore_and_crash);
     cbreak();
     noecho();
     keypad(stdscr, TRUE);
     curs_set(0);
     ESCDELAY = 50;
   }
-  ~Terminal() { endwin(); }
+  ~Terminal() {
+    endwin();
+    for (const int number : kCrashes) signal(number, SIG_DFL);
+  }
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 };
@@ -151,7 +180,7 @@ class Screen {
   void put(int line, const std::string& text, attr_t attributes = A_NORMAL) const {
     if (line >= LINES) return;
     attrset(attributes);
-    mvaddstr(line, 0, text.c_str());
+    mvaddstr(line, 0, cut(text, COLS).c_str());
     attrset(A_NORMAL);
   }
 

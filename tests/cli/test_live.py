@@ -53,14 +53,23 @@ def wait_for(condition):
 
 
 class Terminal:
-    """`gpupool WORDS` on a pseudo-terminal of 100 columns and 20 lines; keeps all it writes."""
+    """`gpupool WORDS` on a pseudo-terminal of 120 columns and 20 lines; keeps all it writes."""
 
     def __init__(self, environment, *words):
         self.text = ""
+        ready, go = os.pipe()
         self.pid, self.side = pty.fork()
         if self.pid == 0:
+            os.read(ready, 1)
             os.execve(COMMAND, [COMMAND, *words], {**environment, "TERM": "xterm", "LC_ALL": "C"})
-        fcntl.ioctl(self.side, termios.TIOCSWINSZ, struct.pack("HHHH", 20, 100, 0, 0))
+        self.resize(20, 120)
+        self.modes = termios.tcgetattr(self.side)
+        os.write(go, b"x")
+        os.close(ready)
+        os.close(go)
+
+    def resize(self, lines, columns):
+        fcntl.ioctl(self.side, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
     def read(self):
         if not select.select([self.side], [], [], 0.02)[0]:
@@ -180,6 +189,35 @@ class Live(unittest.TestCase):
             screen.end()
             top = holder.command("top", "--once").stdout
             self.assertRegex(top, rf"{holder.program.pid} .*256 MiB")
+
+    def test_the_screen_follows_the_size_of_the_terminal(self):
+        with Holder() as holder:
+            screen = Terminal(holder.environment, "top", "--interval", "50ms")
+            screen.until(rf"{holder.program.pid}.*LIVE OVER TIME|LIVE OVER TIME.*{holder.program.pid}")
+            screen.resize(6, 30)
+            narrow = screen.until(r"PID\*.*q quit")
+            self.assertNotIn("LIVE OVER TIME", narrow[narrow.rindex("PID*"):])
+            screen.resize(20, 120)
+            screen.until(r"PID\*.*LIVE OVER TIME")
+            screen.press("q")
+            screen.end()
+
+    def test_the_terminal_is_as_before_however_the_screen_ends(self):
+        with Holder() as holder:
+            for way in ("q", "\x03", 15, 3, 11):
+                with self.subTest(way=way):
+                    screen = Terminal(holder.environment, "top", "--interval", "50ms")
+                    before = screen.modes
+                    screen.until(str(holder.program.pid))
+                    self.assertFalse(termios.tcgetattr(screen.side)[3] & termios.ECHO)
+                    if isinstance(way, str):
+                        screen.press(way)
+                    else:
+                        os.kill(screen.pid, way)
+                    wait_for(lambda: termios.tcgetattr(screen.side)[3] & termios.ECHO)
+                    self.assertEqual(termios.tcgetattr(screen.side)[:4], before[:4])
+                    screen.until(r"\x1b\[\?1049l")
+                    screen.end()
 
     def test_size_shows_its_progress_on_a_terminal(self):
         screen = Terminal(ON_A_CARD, "size", "--steps", "20", "--", PROGRAM, "steps")

@@ -1,4 +1,6 @@
 // `gpupool run`: the environment that the program gets, and the program's own exit status.
+#include <cstdlib>
+#include <filesystem>
 #include <sstream>
 
 #include "cli/libraries.h"
@@ -38,6 +40,24 @@ TEST_CASE("the program gets the preload and a variable for each option") {
   CHECK(seen.at("GPUPOOL_STATS_PATH") == "s-%p.json");
   CHECK(seen.at("GPUPOOL_POOL_HANDLE") == "32MiB");
   CHECK_FALSE(seen.contains("PYTORCH_ALLOC_CONF"));
+}
+
+TEST_CASE("the library is found beside the command, wherever both were put, and through links") {
+  namespace fs = std::filesystem;
+  const Folder folder;
+  for (const char* place : {"lib", "lib/gpupool", "lib64", "lib64/gpupool", "bin"}) {
+    CAPTURE(place);
+    const fs::path root = folder / place + "-root";
+    fs::create_directories(root / "bin");
+    fs::create_directories(root / place);
+    fs::copy_file(GPUPOOL_TEST_COMMAND, root / "bin/gpupool");
+    fs::copy_file(GPUPOOL_TEST_FRONT, root / place / "libgpupool.so");
+    fs::create_symlink(root / "bin/gpupool", root / "link");
+    const std::string seen = folder / "seen";
+    const std::string program = (root / "link").string() + " run -- sh -c 'echo $LD_PRELOAD' >" + seen + " 2>&1";
+    CHECK(std::system(program.c_str()) == 0);
+    CHECK(read_text(seen) == (root / place / "libgpupool.so").string() + "\n");
+  }
 }
 
 TEST_CASE("what is in LD_PRELOAD stays, behind ours and only once") {
