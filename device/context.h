@@ -78,6 +78,8 @@ class RelaxedCaptureGuard {
   RelaxedCaptureGuard(const RelaxedCaptureGuard&) = delete;
   RelaxedCaptureGuard& operator=(const RelaxedCaptureGuard&) = delete;
 
+  bool ok() const { return exchanged_; }
+
  private:
   const DriverApi& api_;
   CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;

@@ -22,7 +22,7 @@ bool is_capture_refusal(int code) {
 template <typename Call>
 CUresult relaxed(const DriverApi& api, Call call) {
   const RelaxedCaptureGuard guard(api);
-  return call();
+  return guard.ok() ? call() : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
 }  // namespace

@@ -260,6 +260,18 @@ TEST_CASE("the host waits for a record while a capture is open, and the capture 
   CHECK(rig.end_capture());
 }
 
+TEST_CASE("where the thread cannot be let off a capture's rules, nothing is asked during one", "[cuda_fence]") {
+  CudaRig rig(instrumented());
+  const StreamRef captured = rig.make_stream();
+  const EventId event = rig.fence().make_event();
+  REQUIRE(rig.fence().record(kWholeContext, event) == RecordResult::kRecorded);
+  rig.begin_capture(captured);
+  refuse("cuThreadExchangeStreamCaptureMode", 1, CUDA_ERROR_UNKNOWN);
+  CHECK(rig.fence().query(event) == Progress::kUnknown);
+  CHECK(rig.fence().take_error() == 0);
+  CHECK(rig.end_capture());
+}
+
 TEST_CASE("a capture that no hook saw is answered like one that is known", "[cuda_fence]") {
   CudaRig rig(instrumented());
   const EventId event = rig.fence().make_event();
