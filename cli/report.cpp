@@ -37,11 +37,12 @@ Exit report_verb(const Arguments& arguments) {
   std::vector<ProcessReport> reports;
   std::vector<Timeline> timelines;
   for (const std::string& file : arguments.operands) {
-    if (!looks_like_report(file)) {
+    const FileKind kind = kind_of(file);
+    if (kind == FileKind::trace) {
       add_traces(file, reports, timelines);
       continue;
     }
-    reports.push_back(read_report(file));
+    reports.push_back(kind == FileKind::page ? read_report_of_page(file) : read_report(file));
     timelines.push_back(timeline_of(reports.back()));
   }
   Leftovers leftovers;

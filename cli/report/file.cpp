@@ -7,10 +7,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/console.h"
 #include "config/text.h"
+#include "live/reader.h"
 
 namespace gpupool::cli {
 namespace {
@@ -176,7 +179,7 @@ PoolReport pool_of(const Members& members) {
 
 }  // namespace
 
-bool looks_like_report(const std::string& path) {
+FileKind kind_of(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe without a writer is empty
   if (file < 0) refuse(path, error_text(errno));
   struct stat status {};
@@ -189,8 +192,18 @@ bool looks_like_report(const std::string& path) {
   if (!S_ISREG(status.st_mode)) refuse(path, "is no regular file");
   if (got == 0) refuse(path, "is empty");
   const std::string_view text{start, static_cast<std::size_t>(got)};
+  if (text.size() >= sizeof kPageMagic && std::memcmp(text.data(), &kPageMagic, sizeof kPageMagic) == 0)
+    return FileKind::page;
   const std::size_t first = text.find_first_not_of(" \t\r\n");
-  return first == std::string_view::npos || text[first] == '{' || text[first] == '[';
+  const bool is_json = first == std::string_view::npos || text[first] == '{' || text[first] == '[';
+  return is_json ? FileKind::report : FileKind::trace;
+}
+
+ProcessReport read_report_of_page(const std::string& path) {
+  std::string problem = "is gone";
+  const std::optional<PageCopy> copy = read_page(path, problem);
+  if (!copy) refuse(path, problem);
+  return parse_report(path, report_json(copy->report()));
 }
 
 ProcessReport read_report(const std::string& path) { return parse_report(path, read_all(path)); }

@@ -1,6 +1,6 @@
-// One report of one process, as libgpupool_core.so writes it at the exit (stats.path): read, checked and typed.
-// What a newer or older core does not say is 0 or empty; what has the wrong type is a Problem that names file and
-// member.
+// One report of one process, as libgpupool_core.so writes it at the exit (stats.path), or its live page says: read,
+// checked and typed. What a newer or older core does not say is 0 or empty; what has the wrong type is a Problem that
+// names file and member.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -77,10 +77,13 @@ struct ProcessReport {
   std::vector<CurveReport> curve;
 };
 
-/// Whether the file begins as a report does, and not as a trace.
-bool looks_like_report(const std::string& path);
+/// What a file begins as.
+enum class FileKind { report, page, trace };
+FileKind kind_of(const std::string& path);
 
 ProcessReport read_report(const std::string& path);
+/// Of a live page, whether its process still runs or was killed.
+ProcessReport read_report_of_page(const std::string& path);
 /// The text of a report that is in memory already; `path` is what faults are told by.
 ProcessReport parse_report(const std::string& path, std::string_view text);
 

@@ -61,7 +61,7 @@ class Terminal:
         self.pid, self.side = pty.fork()
         if self.pid == 0:
             os.read(ready, 1)
-            os.execve(COMMAND, [COMMAND, *words], {**environment, "TERM": "xterm", "LC_ALL": "C"})
+            os.execve(COMMAND, [COMMAND, *words], {"TERM": "xterm", "LC_ALL": "C", **environment})
         self.resize(20, 120)
         self.modes = termios.tcgetattr(self.side)
         os.write(go, b"x")
@@ -218,6 +218,20 @@ class Live(unittest.TestCase):
                     self.assertEqual(termios.tcgetattr(screen.side)[:4], before[:4])
                     screen.until(r"\x1b\[\?1049l")
                     screen.end()
+
+    def test_colours_are_for_terminals_that_take_them(self):
+        environment = {"PATH": "/usr/bin:/bin", "GPUPOOL_POOL_SIEZ": "1GiB"}
+        for more, coloured in (({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True), ({"TERM": "dumb"}, False)):
+            with self.subTest(**more):
+                screen = Terminal({**environment, **more}, "doctor")
+                text = screen.until(r"note +limits|ok +child")
+                screen.end()
+                self.assertEqual("\x1b[33mwarning" in text, coloured)
+
+    def test_a_terminal_that_cannot_be_drawn_on_is_told(self):
+        screen = Terminal({"PATH": "/usr/bin:/bin", "TERM": "no-such-terminal"}, "top")
+        screen.until("this terminal cannot be drawn on; gpupool top --once prints the table")
+        screen.end()
 
     def test_size_shows_its_progress_on_a_terminal(self):
         screen = Terminal(ON_A_CARD, "size", "--steps", "20", "--", PROGRAM, "steps")

@@ -139,6 +139,18 @@ TEST_CASE("report: what a killed process has left is shown once") {
   CHECK(contains(command({"report", "--leftover"}, in(file)).err, "no process has left a page behind"));
 }
 
+TEST_CASE("report: a page is a file like others, and stays") {
+  PageFile file(1);
+  fill(file);
+  CHECK(contains(command({"report", file.path()}).out, "killed\n"));
+  file.lock();
+  const Outcome running = command({"report", file.path(), "--json"});
+  CHECK(json::parse(running.out)["pools"][0]["live.peak"] == 900 * kMiB);
+  CHECK(std::filesystem::exists(file.path()));
+  std::filesystem::permissions(file.path(), std::filesystem::perms(0644));
+  CHECK(contains(command({"report", file.path()}).err, "is not a file of this user alone"));
+}
+
 TEST_CASE("report: it can be kept as the file that the process would have written") {
   PageFile file(1);
   fill(file);
