@@ -27,6 +27,17 @@ std::vector<std::string> verb_names() {
   throw Problem(Exit::usage, message + " (see " + place + ")");
 }
 
+// CLI11 knows an option's value by its type, people know it by the name that the table gives it.
+std::string what_is_missing(const std::string& message, const Verb* verb) {
+  const std::string name = message.substr(0, message.find(':'));
+  if (verb == nullptr) return message;
+  for (const VerbOption& option : verb->options) {
+    if (option.name == name && message.ends_with(" missing"))
+      return name + ": " + std::string{option.placeholder} + " is missing";
+  }
+  return message;
+}
+
 void check_operands(const Verb& verb, const Arguments& arguments) {
   const std::size_t count = arguments.operands.size();
   const auto extra = [&](std::size_t most) {
@@ -105,7 +116,7 @@ Parsed parse(std::vector<std::string> words) {
     const std::string word = app.remaining().empty() ? "" : app.remaining().front();
     wrong(in_quotes(word) + " is no option" + perhaps(word.substr(0, word.find('=')), names), parsed.verb);
   } catch (const CLI::ParseError& error) {
-    wrong(error.what(), parsed.verb);
+    wrong(what_is_missing(error.what(), parsed.verb), parsed.verb);
   }
   for (auto& [name, given] : values) {
     if (!given.empty()) parsed.arguments.options[name] = std::move(given);

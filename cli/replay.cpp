@@ -93,8 +93,10 @@ class Contestant {
     }
     if (ours_ || model_ != nullptr) return;
     const std::string nearest{nearest_name(name, names)};
-    throw Problem(Exit::usage, "--compare: " + in_quotes(name) + " is no allocator" +
-                                   (nearest.empty() ? "" : "; did you mean " + nearest + "?"));
+    std::string all;
+    for (const std::string& one : names) all += (all.empty() ? "" : ", ") + one;
+    throw Problem(Exit::usage, "--compare: " + in_quotes(name) + " is no allocator; " +
+                                   (nearest.empty() ? "there are " + all : "did you mean " + nearest + "?"));
   }
 
   Outcome play(const Trace& trace) const {

@@ -83,7 +83,7 @@ TEST_CASE("what is wrong is named, with the nearest word that is right") {
   CHECK(contains(fault({"replay"}), "TRACE is missing"));
   CHECK(contains(fault({"replay", "a", "b"}), "\"b\" is not expected"));
   CHECK(contains(fault({"config", "--", "x"}), "no program is run"));
-  CHECK(contains(fault({"run", "--size"}), "--size"));
+  CHECK(contains(fault({"run", "--size"}), "--size: SIZE is missing (see gpupool run --help)"));
   CHECK(contains(fault({"bad\nname\x1b[31m"}), "bad\\nname"));
 }
 

@@ -33,12 +33,16 @@ CASES = [
     ("config-wrong", "config --config wrong.json", {"GPUPOOL_POOL_MXA": "1GiB"}),
     ("config-check", "config --check wrong.json", {}),
     ("wrong-words", "size --sice 1GiB", {}),
+    ("wrong-value", "report --html", {}),
+    ("wrong-compare", "replay small.csv --compare nobody", {}),
+    ("wrong-margin", "size small.csv --margin 200%", {}),
 ]
 ON_A_CARD = [
     ("cdi", "cdi --set pool.size=8GiB", {}),
     ("doctor", "doctor", {}),
     ("doctor-wrong", "doctor", {"GPUPOOL_POOL_SIEZ": "1GiB", "LD_PRELOAD": "/nowhere/libgpupool.so", "TF_GPU_ALLOCATOR": "own",
                                 "PYTORCH_ALLOC_CONF": "backend:cudaMallocAsync"}),
+    ("size-trace-here", "size small.csv", {}),
     ("doctor-program", "doctor -- PROGRAM plain", {"GPUPOOL_POOL_SIZE": "1GiB"}),
     ("size-program", "size --card 1GiB -- PROGRAM plain", {}),
     ("size-ranks", "size --unify -- sh -c 'RANK=0 PROGRAM plain; RANK=1 PROGRAM quick_exit; true'", {"TF_GPU_ALLOCATOR": "own"}),
