@@ -99,6 +99,14 @@ class BestFit {
     return true;
   }
 
+  /// Calls visit(owned) for each live block, by place.
+  template <class Visit>
+  void visit_blocks(Visit&& visit) const {
+    for (Segment* s = segments_.floor(0); s->begin != span_; s = behind(s)) {
+      if (kind(*s) == Kind::kBlock) visit(owned(s));
+    }
+  }
+
   std::uint64_t hole_count() const { return holes_.holes(); }
   std::uint64_t hole_granules() const { return holes_.granules(); }
   /// Granules of handle-sized, handle-aligned pieces that lie wholly in holes.

@@ -390,23 +390,33 @@ bool Tape::block_at(std::uint64_t address, BestFit::Owned& owned) const {
   return !owned.range.empty();
 }
 
-bool Tape::find(std::uint64_t address, BlockInfo& info) const {
-  std::lock_guard lock(mutex_);
-  BestFit::Owned owned;
-  if (!block_at(address, owned)) return false;
-  Granules begin = owned.range.begin;
-  if (owned.block.buffer_id == 0) {
-    owned.block.buffer_id = ++last_buffer_id;
-    parts_->space.mark(owned, owned.block);
-  }
-  info.address = addresses_.address_of(begin);
+BlockInfo Tape::info_of(const BestFit::Owned& owned) const {
+  BlockInfo info;
+  info.address = addresses_.address_of(owned.range.begin);
   info.bytes = bytes_of(owned.range.size());
   info.requested = info.bytes - options_.red_zone - owned.block.slack;
   info.buffer_id = owned.block.buffer_id;
   info.tag = owned.block.tag;
   info.stream_ordered = owned.block.stream_ordered;
   info.pinned = owned.block.pinned;
+  return info;
+}
+
+bool Tape::find(std::uint64_t address, BlockInfo& info) const {
+  std::lock_guard lock(mutex_);
+  BestFit::Owned owned;
+  if (!block_at(address, owned)) return false;
+  if (owned.block.buffer_id == 0) {
+    owned.block.buffer_id = ++last_buffer_id;
+    parts_->space.mark(owned, owned.block);
+  }
+  info = info_of(owned);
   return true;
+}
+
+void Tape::visit_blocks(const std::function<void(const BlockInfo&)>& visit) const {
+  std::lock_guard lock(mutex_);
+  if (parts_) parts_->space.visit_blocks([&](const BestFit::Owned& owned) { visit(info_of(owned)); });
 }
 
 bool Tape::pin(std::uint64_t address) {
@@ -458,10 +468,13 @@ std::uint64_t Tape::trim(std::uint64_t keep) {
 void Tape::retire() {
   std::lock_guard lock(mutex_);
   if (!parts_) return;
+  bool ordered = false;
+  parts_->space.visit_blocks([&](const BestFit::Owned& owned) { ordered |= owned.block.stream_ordered; });
   parts_->growth.release_all();
   if (range_ != 0) {
     addresses_.remove(0);
-    backing_.unreserve(range_, options_.address_space);
+    // To the program stream-ordered blocks outlive the tape: nobody else may get their addresses.
+    if (!ordered) backing_.unreserve(range_, options_.address_space);
   }
   parts_.reset();
   for (Gauge* gauge :

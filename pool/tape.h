@@ -83,6 +83,8 @@ class Tape {
   const Stats& stats() const { return stats_; }
   /// The holes in the card's memory.
   HoleSummary holes() const;
+  /// All live blocks, by address; nothing of the tape may be called in `visit`.
+  void visit_blocks(const std::function<void(const BlockInfo&)>& visit) const;
   /// Their bytes. Reads the statistics only.
   std::uint64_t free_bytes() const;
   const TapeOptions& options() const { return options_; }
@@ -112,6 +114,7 @@ class Tape {
   bool may_split(Range hole, Granules size) const;
   std::uint64_t serve(const Found& found, const Request& request);
   bool block_at(std::uint64_t address, BestFit::Owned& owned) const;
+  BlockInfo info_of(const BestFit::Owned& owned) const;
   void note_holes();
 
   mutable Mutex mutex_;

@@ -160,7 +160,26 @@ DriverAnswer Home::share(const Handle& handle, int& descriptor) const { return v
 
 bool Home::is_alone() const { return fence_->contexts().size() == 1; }
 
+// The driver's own free waits for its context, also while one captures, if the thread is relaxed; cuCtxSynchronize
+// would kill the capture.
+bool Home::wait_beside_captures() const {
+  std::vector<CUcontext> contexts;
+  {
+    const auto lock = tape_->hold();
+    contexts = fence_->contexts();
+  }
+  const RelaxedCaptureGuard relaxed(api_);
+  for (CUcontext context : contexts) {
+    const ContextGuard current(api_, context);
+    CUdeviceptr small = 0;
+    if (!current.ok() || api_.cuMemAlloc_v2(&small, 1) != CUDA_SUCCESS) return false;
+    if (api_.cuMemFree_v2(small) != CUDA_SUCCESS) return false;
+  }
+  return true;
+}
+
 WorkOnIt Home::before_plain_free(CUresult& error) const {
+  if (captures_.any_open() && wait_beside_captures()) return WorkOnIt::kDone;
   if (api_.has_context_events())
     return tape_->options().reuse == ReusePolicy::kSync ? WorkOnIt::kAwaited : WorkOnIt::kInFlight;
   std::vector<CUcontext> contexts;

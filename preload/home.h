@@ -57,10 +57,10 @@ class Home {
   bool shareable() const;
   DriverAnswer share(const Handle& handle, int& descriptor) const;
 
-  /// What a plain free does about the work before it. Where the program wants it so, it waits on the host. Where the
-  /// driver has no context events it has to: here, before the free, in every context that can reach the memory, with no
-  /// tape locked, because what is waited for may need an allocation of another thread first; but not while a capture is
-  /// open, which that would kill. `error`: the driver's, else success.
+  /// What a plain free does about the work before it. Where the program wants it so, it waits on the host. Where there
+  /// are no context events, on an old driver and while a capture is open, it has to: here, before the free, in every
+  /// context that can reach the memory, with no tape locked, because what is waited for may need an allocation of
+  /// another thread first. `error`: the driver's, else success.
   WorkOnIt before_plain_free(CUresult& error) const;
 
   /// The sticky error to which the context is lost, or success: every call goes to the driver from now on, which says
@@ -116,6 +116,7 @@ class Home {
   };
   static inline __thread LastFree last_free_ = {nullptr, 0};
 
+  bool wait_beside_captures() const;
   void start_pool(std::uint64_t first_bytes);
   void show(PoolSlot& slot);
   void start_prefill();

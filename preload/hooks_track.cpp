@@ -91,10 +91,10 @@ CUresult destroy_context(const Guard& guard, CUcontext context, Ask ask) {
   return result;
 }
 
-void primary_gone(CUcontext context, CUdevice device) {
+void primary_gone(CUcontext context) {
   if (!context) return;  // it had no pool, or is still there
   process().imports.context_gone(context);
-  process().pools.device_reset(device);
+  process().pools.forget_current();
   captures_over(process().captures.context_ended(context));
 }
 
@@ -104,7 +104,7 @@ CUresult reset_primary(CUdevice device, Ask ask) {
   if (guard.nested()) return ask();
   const CUcontext context = process().registry.primary_ending(device);
   const CUresult result = ask();
-  primary_gone(context, device);
+  primary_gone(context);
   return result;
 }
 
@@ -113,7 +113,7 @@ CUresult release_primary(CUdevice device, Ask ask) {
   const Guard guard;
   if (guard.nested()) return ask();
   const CUresult result = ask();
-  primary_gone(process().registry.primary_released(device), device);
+  primary_gone(process().registry.primary_released(device));
   return result;
 }
 
@@ -220,7 +220,7 @@ CUresult cuGreenCtxDestroy(CUgreenCtx context) {
   if (guard.nested() || result != CUDA_SUCCESS) return result;
   // It may have been the last that held its primary context.
   for (const CUdevice device : process().registry.primary_devices())
-    primary_gone(process().registry.primary_released(device), device);
+    primary_gone(process().registry.primary_released(device));
   return result;
 }
 

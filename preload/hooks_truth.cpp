@@ -80,6 +80,8 @@ void correct(CUpointer_attribute attribute, const Home& home, const BlockInfo& b
       const MemoryPool* pool = block.stream_ordered ? process().pools.of_tag(block.tag) : nullptr;
       return put(pool ? reinterpret_cast<CUmemoryPool>(pool->handle()) : CUmemoryPool{});
     }
+    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+      return put(unsigned{0});  // the handles below are not the program's to export
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
       return put(!block.stream_ordered && home.shareable());  // one byte; the driver has written the others, if any
     default:

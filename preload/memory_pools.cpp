@@ -49,15 +49,6 @@ std::uint64_t MemoryPool::reserved() {
 
 void MemoryPool::trim(std::uint64_t keep) { shrink_to(std::min(keep, reserved_.load(std::memory_order_relaxed))); }
 
-void MemoryPool::device_reset() {
-  used_.store(0, std::memory_order_relaxed);
-  if (origin_ == PoolOrigin::kProgram) return;
-  threshold_.store(0, std::memory_order_relaxed);
-  may_wait_.store(true, std::memory_order_relaxed);
-  reset_used_high();
-  reset_reserved_high();
-}
-
 MemoryPool* MemoryPools::adopt(PoolHandle handle, int device, PoolOrigin origin, std::uint64_t limit) {
   const std::lock_guard lock(mutex_);
   const unsigned count = count_.load(std::memory_order_relaxed);
@@ -87,12 +78,20 @@ void MemoryPools::destroy(MemoryPool& pool) {
   forget_current();
 }
 
-void MemoryPools::device_reset(int device) {
-  for (unsigned tag = count_.load(std::memory_order_acquire); tag-- > 1;) {
-    MemoryPool* pool = of_tag(static_cast<std::uint16_t>(tag));
-    if (pool->device() == device) pool->device_reset();
-  }
-  forget_current();
+void MemoryPools::leave_behind(std::uint64_t address, std::uint16_t tag, std::uint64_t bytes) try {
+  const std::lock_guard lock(mutex_);
+  left_behind_[address] = {tag, bytes};
+} catch (const std::bad_alloc&) {
+  return;  // its free will be refused
+}
+
+bool MemoryPools::free_left_behind(std::uint64_t address) {
+  const std::lock_guard lock(mutex_);
+  const auto found = left_behind_.find(address);
+  if (found == left_behind_.end()) return false;
+  if (MemoryPool* pool = of_tag(found->second.tag)) pool->give_back(found->second.bytes);
+  left_behind_.erase(found);
+  return true;
 }
 
 MemoryPools::Current MemoryPools::current(int device, MemoryPool*& pool) const {

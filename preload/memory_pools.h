@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <unordered_map>
 
 #include "pool/lock_order.h"
 
@@ -59,9 +60,6 @@ class MemoryPool {
   void restore() { destroyed_.store(false, std::memory_order_release); }
   bool destroyed() const { return destroyed_.load(std::memory_order_acquire); }
 
-  /// The device was reset: the blocks are gone, and the device's own pool is as new.
-  void device_reset();
-
  private:
   void shrink_to(std::uint64_t floor);
 
@@ -94,7 +92,10 @@ class MemoryPools {
   /// Null for kPlain.
   MemoryPool* of_tag(std::uint16_t tag) { return pools_[tag].load(std::memory_order_acquire); }
   void destroy(MemoryPool& pool);
-  void device_reset(int device);
+  /// A block whose tape went with a context. To the program it is its pool's still, and counted there, until it is
+  /// freed: stream-ordered memory is the device's. False: none such.
+  void leave_behind(std::uint64_t address, std::uint16_t tag, std::uint64_t bytes);
+  bool free_left_behind(std::uint64_t address);
 
   /// The pool that requests without one use on a device. Unknown until set, and again after forget_current().
   enum class Current : std::uint8_t { kUnknown, kOurs, kForeign };
@@ -105,8 +106,14 @@ class MemoryPools {
  private:
   static MemoryPool* foreign() { return reinterpret_cast<MemoryPool*>(std::uintptr_t{1}); }
 
+  struct LeftBehind {
+    std::uint16_t tag;
+    std::uint64_t bytes;
+  };
+
   RankedMutex<LockRank::kMemoryPools> mutex_;
-  std::atomic<unsigned> count_{1};  // tag 0 is kPlain
+  std::unordered_map<std::uint64_t, LeftBehind> left_behind_;  // by address
+  std::atomic<unsigned> count_{1};                             // tag 0 is kPlain
   std::array<std::atomic<MemoryPool*>, kMostPools> pools_{};
   std::array<std::atomic<MemoryPool*>, kMostDevices> current_{};
 };

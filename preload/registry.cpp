@@ -128,7 +128,13 @@ void Registry::wait_for(const Home& home) const {
   if (current.ok()) api_.cuCtxSynchronize();
 }
 
+// What is stream-ordered outlives the context natively. Its memory goes here, but its free is no error.
 void Registry::retire(Home& home) {
+  if (home.serves()) {
+    home.tape()->visit_blocks([](const BlockInfo& block) {
+      if (block.stream_ordered) process().pools.leave_behind(block.address, block.tag, block.requested);
+    });
+  }
   home.retire();
   process().trace.retired(home);
   forget_context(home.context());

@@ -135,6 +135,7 @@ CUresult pass_free(const Guard&, HookRow row, CUdeviceptr address, Ask ask) {
     return CUDA_ERROR_INVALID_VALUE;
   process().trace.passing_free(row, address);
   const CUresult result = ask();
+  if (result == CUDA_ERROR_INVALID_VALUE && process().pools.free_left_behind(address)) return CUDA_SUCCESS;
   if (result != CUDA_SUCCESS || process().direct.empty()) return result;
   const PassThrough::Block block = process().direct.remove(address);
   if (MemoryPool* pool = process().pools.of_tag(block.tag)) pool->give_back(block.bytes);

@@ -40,4 +40,10 @@ TEST_CASE("where memory is short, a request waits for what was freed, whoever fr
   }
 }
 
-TEST_CASE("a free whose record came late is not waited for without an end") { passes("freed_in_a_capture", {}); }
+TEST_CASE("what is freed while a capture is open can be had at once, as natively", "[case-19]") {
+  for (const char* name : {"freed_and_taken_in_a_capture", "freed_in_a_capture"}) {
+    passes(name, {}, Preload::kNone);
+    for (const Environment& way : kWays) passes(name, way);
+    passes(name, {{"GPUPOOL_SIM_DRIVER_VERSION", "12040"}});
+  }
+}

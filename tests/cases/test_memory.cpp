@@ -128,4 +128,7 @@ TEST_CASE("peer access before and after the pool exists; a context goes alone", 
   as_natively("ordered_outlives_its_context");
   as_natively("ordered_outlives_before_the_primary_has_any");
   as_natively("ordered_without_a_primary");
+  passes("late_frees_after_a_reset", {}, Preload::kNone);
+  for (const Environment& way : {kWays[0], kWays[1], kWays[3]}) passes("late_frees_after_a_reset", way);
+  as_natively("free_without_a_context");
 }

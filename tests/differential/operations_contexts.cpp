@@ -58,29 +58,59 @@ void outlive_context(World& world) {
   world.say("free of what stayed", driver().cuMemFreeAsync_(ordered, nullptr));
 }
 
+// Plain blocks go with the context, stream-ordered ones stay until they are freed, pools stay as they are.
 void reset_device(World& world) {
-  CUdeviceptr stale = world.blocks.empty() ? 0 : world.blocks.front().address;
+  CUdeviceptr plain = 0;
+  CUdeviceptr ordered = 0;
   unsigned type = 0;
-  // Pools outlive a reset or not as the driver likes: only the default one is left for it.
+  for (const Block& block : world.blocks) {
+    if (block.kind == Kind::kPlain) plain = block.address;
+    if (block.kind == Kind::kOrdered && block.pool == 0) ordered = block.address;
+  }
+  // Pools of the program are left out.
+  world.say("wait before the reset", driver().cuCtxSynchronize_());
+  for (std::size_t i = world.blocks.size(); i-- > 0;) {
+    if (world.blocks[i].kind != Kind::kOrdered || world.blocks[i].address == ordered) continue;
+    const CUdeviceptr address = world.blocks[i].address;
+    world.forget(world.blocks[i]);
+    world.say("free before the reset", world.api().free_async(address, nullptr));
+  }
+  world.say("default pool is current", driver().cuDeviceSetMemPool_(0, world.pools.front().handle));
+  world.say("wait before the reset", driver().cuCtxSynchronize_());
+  world.current_pool = 0;
   while (world.pools.size() > 1) {
     world.say("destroy a pool", driver().cuMemPoolDestroy_(world.pools.back().handle));
     world.pools.pop_back();
   }
+  world.default_pool_is_exact = world.pools.front().used_is_exact;
   world.say("reset", world.api().reset());
   world.forget_everything();
   world.say("start", world.api().start());
   world.others_must_start = true;
   driver().cuCtxGetCurrent_(&world.primary);
-  if (stale) {
-    world.say("free of a stale block", world.api().free(stale));
+  if (plain) {
+    world.say("free of a stale block", world.api().free(plain));
     world.say("attribute of a stale block",
-              driver().cuPointerGetAttribute_(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, stale));
+              driver().cuPointerGetAttribute_(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, plain));
+  }
+  if (ordered) {
+    world.say("free of an ordered block that stayed", world.api().free_async(ordered, nullptr));
+    world.say("again", world.api().free_async(ordered, nullptr));
   }
   meet_default_pool(world);
 }
 
 void act_without_context(World& world) {
   const Block* known = world.any_block();
+  Block* freed = world.one_in(2) ? world.any_block() : nullptr;
+  CUdeviceptr address = 0;
+  std::string name;
+  const CUdeviceptr asked_for = known ? known->address : 0;
+  if (freed && freed->kind == Kind::kPlain) {
+    address = freed->address;
+    name = text(*freed);
+    world.forget(*freed);
+  }
   std::thread([&] {
     CUdeviceptr block = 0;
     CUdeviceptr base = 0;
@@ -90,10 +120,10 @@ void act_without_context(World& world) {
     world.say("lone thread: context", asked, current ? "one" : "none");
     world.say("lone thread: alloc", driver().cuMemAlloc_(&block, 100));
     world.say("lone thread: free null", driver().cuMemFree_(0));
-    // Of a block that is alive, see Exception::foreign_context_free.
     world.say("lone thread: free unknown", driver().cuMemFree_(0x700000000000));
     world.say("lone thread: free memory", driver().cuMemGetInfo_(&size, &size));
-    if (known) world.say("lone thread: range", driver().cuMemGetAddressRange_(&base, &size, known->address));
+    if (asked_for) world.say("lone thread: range", driver().cuMemGetAddressRange_(&base, &size, asked_for));
+    if (address) world.say("lone thread: free " + name, driver().cuMemFree_(address));
   }).join();
 }
 

@@ -77,13 +77,17 @@ void free_ordered_twice(World& world) {
 }
 
 // By the free that is not the block's own kind's.
-void free_crosswise_twice(World& world) {
+void free_ordered_block_plainly_twice(World& world) {
   Block* block = world.any_block();
-  const CUstream stream = world.any_stream();
-  if (is(block, Kind::kPlain)) return again_on(world, free_on(world, *block, stream), stream);
   if (!is(block, Kind::kOrdered)) return;
   wait_for(*block);
   again_at_once(world, free_at_once(world, *block));
+}
+
+void free_plain_block_on_a_stream_twice(World& world) {
+  Block* block = world.any_block();
+  const CUstream stream = world.any_stream();
+  if (is(block, Kind::kPlain)) again_on(world, free_on(world, *block, stream), stream);
 }
 
 void free_nothing(World& world) {

@@ -1,4 +1,6 @@
 // Memory pools: made, set, asked, trimmed, made current, destroyed with blocks alive.
+#include <algorithm>
+
 #include "tests/differential/operations.h"
 
 namespace differential {
@@ -12,10 +14,18 @@ constexpr CUmemPool_attribute kFlags[] = {CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEP
 
 std::string name(const Pool& pool) { return "p" + std::to_string(pool.number); }
 
+void destroy_at(World& world, std::size_t index) {
+  const Pool pool = world.pools[index];
+  world.pools.erase(world.pools.begin() + static_cast<std::ptrdiff_t>(index));
+  if (pool.number == world.current_pool) world.current_pool = 0;
+  world.say("destroy " + name(pool), driver().cuMemPoolDestroy_(pool.handle));
+}
+
 }  // namespace
 
 void meet_default_pool(World& world) {
   Pool pool;
+  pool.used_is_exact = world.default_pool_is_exact;
   const int result = driver().cuDeviceGetDefaultMemPool_(&pool.handle, 0);
   world.say("default pool", result);
   world.pools.push_back(pool);
@@ -33,16 +43,24 @@ void create_pool(World& world) {
   if (result == 0) world.pools.push_back(pool);
 }
 
+// Neither current nor with blocks alive, and all its frees done.
 void destroy_pool(World& world) {
   if (world.pools.size() < 2) return;
   const std::size_t index = 1 + world.below(world.pools.size() - 1);
-  const Pool pool = world.pools[index];
-  world.pools.erase(world.pools.begin() + static_cast<std::ptrdiff_t>(index));
-  world.say("destroy " + name(pool), driver().cuMemPoolDestroy_(pool.handle));
+  const int number = world.pools[index].number;
+  const auto is_in_it = [number](const Block& block) { return block.pool == number; };
+  if (number == world.current_pool || std::any_of(world.blocks.begin(), world.blocks.end(), is_in_it)) return;
+  world.say("wait before a pool goes", driver().cuCtxSynchronize_());
+  destroy_at(world, index);
+}
+
+void destroy_pool_in_use(World& world) {
+  if (world.pools.size() > 1) destroy_at(world, 1 + world.below(world.pools.size() - 1));
 }
 
 void set_current_pool(World& world) {
   const Pool& pool = world.any_pool();
+  world.current_pool = pool.number;
   world.say("current is " + name(pool), driver().cuDeviceSetMemPool_(0, pool.handle));
 }
 

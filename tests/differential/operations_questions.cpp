@@ -61,7 +61,7 @@ std::string shown(World& world, Block& block, CUpointer_attribute which, const V
       return block.pool == kNoPool || world.has_pool(block.pool) ? world.name_of(reinterpret_cast<CUmemoryPool>(word))
                                                                  : "gone";
     case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
-      return plain + " " + std::to_string(value.words[1]);
+      return World::unless(Exception::p2p_tokens, plain);
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
       return World::unless(Exception::gpu_direct_rdma, plain);
     case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:

@@ -83,7 +83,9 @@ class World {
   CUcontext primary = nullptr;
   std::size_t budget_bytes = 0;
   int next_pool = 1;
-  bool others_must_start = false;  // the device was reset under the other threads
+  int current_pool = 0;
+  bool default_pool_is_exact = true;  // Pool::used_is_exact of the default pool, which outlives a reset
+  bool others_must_start = false;     // the device was reset under the other threads
 
  private:
   std::unique_ptr<Api> api_;

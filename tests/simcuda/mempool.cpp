@@ -9,6 +9,7 @@
 #include "tests/simcuda/capture.h"
 #include "tests/simcuda/memory.h"
 #include "tests/simcuda/scheduler.h"
+#include "tests/simcuda/simcuda.h"
 #include "tests/simcuda/streams.h"
 
 namespace gpupool::sim {
@@ -187,26 +188,28 @@ void trim_idle_pools(Device& device) {
   }
 }
 
-void release_pools_of(Device& device) {
-  std::vector<CUdeviceptr> gone;
-  for (const auto& [start, allocation] : state().allocations) {
-    if (allocation.kind == MemoryKind::kPooled && allocation.device == device.ordinal) gone.push_back(start);
-  }
-  for (CUdeviceptr start : gone) remove_allocation(start);
-  for (CUmemoryPool pool : std::vector<CUmemoryPool>(state().pools.all().begin(), state().pools.all().end())) {
-    if (pool->device == &device) trim_pool(pool, 0);
-  }
-  if (CUmemoryPool pool = device.default_pool; pool && pool->memory.held() == 0 && pool->pending.empty()) {
-    // The same handle, as new.
-    pool->memory.close();
-    *pool = CUmemPoolHandle_st{};
-    start_pool(*pool, device);
-  }
-}
-
 }  // namespace gpupool::sim
 
 using namespace gpupool::sim;
+
+void simcuda_empty_pools(void) {
+  const std::lock_guard lock(big_lock());
+  std::vector<CUdeviceptr> blocks;
+  for (const auto& [start, allocation] : state().allocations) {
+    if (allocation.kind == MemoryKind::kPooled) blocks.push_back(start);
+  }
+  for (CUdeviceptr start : blocks) remove_allocation(start);
+  for (CUmemoryPool pool : std::vector<CUmemoryPool>(state().pools.all().begin(), state().pools.all().end())) {
+    trim_pool(pool, 0);
+    if (pool->memory.held() != 0 || !pool->pending.empty()) continue;
+    pool->memory.close();
+    Device& device = *pool->device;
+    const CUmemPoolProps props = pool->props;
+    *pool = CUmemPoolHandle_st{};
+    pool->props = props;
+    start_pool(*pool, device);
+  }
+}
 
 CUresult cuMemAllocAsync(CUdeviceptr* out, size_t bytes, CUstream s) {
   return enter(Symbol::cuMemAllocAsync, allocate_from_current, out, bytes, legacy(s));

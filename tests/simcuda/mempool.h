@@ -23,8 +23,6 @@ void trim_pool(CUmemoryPool pool, uint64_t keep);
 void destroy_pool(CUmemoryPool pool);
 // What is free beyond the release thresholds goes back to the card: at every synchronisation.
 void trim_idle_pools(Device& device);
-// Drops what every pool of the card has free, after a reset of the primary context.
-void release_pools_of(Device& device);
 
 }  // namespace gpupool::sim
 

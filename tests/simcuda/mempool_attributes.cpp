@@ -104,7 +104,8 @@ CUresult set_access(CUmemoryPool pool, const CUmemAccessDesc* descriptions, size
     if (descriptions[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
     if (const CUresult e = device_of(descriptions[i].location.id, device)) return e;
     const bool own = device == pool->device;
-    if (descriptions[i].flags == CU_MEM_ACCESS_FLAGS_PROT_NONE && own) return CUDA_ERROR_INVALID_VALUE;
+    if (descriptions[i].flags == CU_MEM_ACCESS_FLAGS_PROT_NONE && own) return CUDA_ERROR_INVALID_DEVICE;
+    if (descriptions[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READ) return CUDA_ERROR_NOT_SUPPORTED;
     if (descriptions[i].flags == CU_MEM_ACCESS_FLAGS_PROT_NONE) {
       pool->devices.erase(device->ordinal);
     } else {

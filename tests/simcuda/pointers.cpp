@@ -18,6 +18,7 @@ struct Facts {
   bool is_vmm = false;
   bool legacy_ipc = false;
   bool rdma = false;
+  unsigned handle_types = 0;
   Context* context = nullptr;
   int device = 0;
   CUmemoryPool pool = nullptr;
@@ -54,6 +55,7 @@ Facts describe(CUdeviceptr address) {
   f.known = f.is_vmm = true;
   f.is_device = physical.prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
   f.rdma = physical.prop.allocFlags.gpuDirectRDMACapable;
+  f.handle_types = physical.prop.requestedHandleTypes;
   f.device = f.is_device ? physical.prop.location.id : 0;
   f.range_start = reservation->first;
   f.range_size = reservation->second;
@@ -99,7 +101,7 @@ CUresult answer(void* out, CUpointer_attribute attribute, CUdeviceptr address, c
     case CU_POINTER_ATTRIBUTE_MAPPED:
       return put<unsigned>(out, 1);
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-      return put<unsigned long long>(out, 0);
+      return put<unsigned long long>(out, f.handle_types);
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
       return put<unsigned>(out, f.rdma);
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:

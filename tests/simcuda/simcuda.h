@@ -22,6 +22,8 @@ extern "C" {
 /* Calls that reached the driver through `symbol` ("cuMemAlloc_v2") since the start or the last reset. */
 uint64_t simcuda_calls(const char* symbol);
 void simcuda_reset_counts(void);
+// Frees what is left in the cards' memory pools, which no reset does: between tests of one process.
+void simcuda_empty_pools(void);
 
 /* Replaces the faults of GPUPOOL_SIM_FAULT and starts its counting anew; "" for none. Returns 0, or -1 for a text it
  * cannot read. */

@@ -217,6 +217,43 @@ CASE(ordered_outlives_before_the_primary_has_any) {
   }
 }
 
+// A reset of the device leaves stream-ordered memory allocated natively, until it is freed.
+CASE(late_frees_after_a_reset) {
+  program::begin();
+  CUmemoryPool pool = nullptr;
+  cuuint64_t used = 0;
+  OK(cuDeviceGetDefaultMemPool(&pool, 0));
+  const CUdeviceptr plain = take(kMiB);
+  const CUdeviceptr first = take_ordered(kMiB, nullptr);
+  const CUdeviceptr second = take_ordered(kMiB, program::new_stream());
+  OK(cuDevicePrimaryCtxReset(0));
+  program::begin();
+  OK(cuMemFree(take(kMiB)));
+  OK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
+  EQUAL(used, 2 * kMiB);
+  EQUAL(cuMemFree(plain), CUDA_ERROR_INVALID_VALUE);
+  OK(cuMemFree(first));
+  EQUAL(cuMemFree(first), CUDA_ERROR_INVALID_VALUE);
+  OK(cuMemFreeAsync(second, nullptr));
+  EQUAL(cuMemFreeAsync(second, nullptr), CUDA_ERROR_INVALID_VALUE);
+  OK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
+  EQUAL(used, 0u);
+}
+
+// A thread without a context frees what others made.
+CASE(free_without_a_context) {
+  program::begin();
+  const CUdeviceptr plain = take(kMiB);
+  const CUdeviceptr ordered = take_ordered(kMiB, nullptr);
+  OK(cuCtxSynchronize());
+  std::thread([&] {
+    OK(cuMemFree(plain));
+    OK(cuMemFree(ordered));
+    EQUAL(cuMemFree(plain), CUDA_ERROR_INVALID_VALUE);
+  }).join();
+  EQUAL(cuMemFree(plain), CUDA_ERROR_INVALID_VALUE);
+}
+
 // There is no primary context, and asking for such memory makes none.
 CASE(ordered_without_a_primary) {
   OK(cuInit(0));

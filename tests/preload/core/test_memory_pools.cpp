@@ -79,23 +79,16 @@ TEST_CASE("the current pool of a device is unknown until set, and again when poo
   CHECK(pools->current(0, found) == MemoryPools::Current::kUnknown);
 }
 
-TEST_CASE("a reset of the device takes the blocks of its pools; its own pool is as new") {
+TEST_CASE("a block whose tape has gone counts in its pool until it is freed, once") {
   const auto pools = std::make_unique<MemoryPools>();
-  MemoryPool* own = pools->adopt(1, 0, PoolOrigin::kDevice, 0);
-  MemoryPool* made = pools->adopt(2, 0, PoolOrigin::kProgram, 0);
-  MemoryPool* elsewhere = pools->adopt(3, 1, PoolOrigin::kDevice, 0);
-  for (MemoryPool* pool : {own, made, elsewhere}) CHECK(serve(*pool, 1000));
-  own->set_release_threshold(64 * kMiB);
-  own->set_may_wait(false);
-  pools->device_reset(0);
-  CHECK(own->used() == 0);
-  CHECK(own->used_high() == 0);
-  CHECK(own->reserved() == 0);
-  CHECK(own->reserved_high() == 0);
-  CHECK(own->may_wait());
-  CHECK(made->used() == 0);
-  CHECK(made->used_high() == 1000);
-  CHECK(elsewhere->used() == 1000);
+  MemoryPool* pool = pools->adopt(1, 0, PoolOrigin::kDevice, 0);
+  CHECK(serve(*pool, 1000));
+  CHECK_FALSE(pools->free_left_behind(0x1000));
+  pools->leave_behind(0x1000, pool->tag(), 1000);
+  CHECK(pool->used() == 1000);
+  CHECK(pools->free_left_behind(0x1000));
+  CHECK(pool->used() == 0);
+  CHECK_FALSE(pools->free_left_behind(0x1000));
 }
 
 TEST_CASE("what is given back without having been served leaves no high mark") {

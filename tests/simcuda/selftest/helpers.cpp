@@ -49,6 +49,7 @@ Session::~Session() {
   simcuda_set_faults("");
   cuDevicePrimaryCtxReset(0);
   cuDevicePrimaryCtxReset(1);
+  simcuda_empty_pools();
   cuCtxSetCurrent(nullptr);
 }
 

@@ -1,4 +1,5 @@
 // Plain memory, pointers and arrays: the measured facts, one by one.
+#include <thread>
 #include <vector>
 
 #include "tests/simcuda/selftest/helpers.h"
@@ -154,6 +155,27 @@ TEST_CASE("a reset of the context takes its plain memory back", "[memory]") {
   CU(cuDevicePrimaryCtxRetain(&session.context, 0));
   CHECK(used_bytes() == 0);
   CHECK(cuMemFree(p) == CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_CASE("a reset of the context leaves stream-ordered memory allocated", "[memory]") {
+  Session session;
+  CUdeviceptr p = 0;
+  CU(cuMemAllocAsync(&p, kMiB, nullptr));
+  CU(cuDevicePrimaryCtxReset(0));
+  CU(cuDevicePrimaryCtxRetain(&session.context, 0));
+  CHECK(used_bytes() != 0);
+  CU(cuMemFreeAsync(p, nullptr));
+  CU(cuCtxSynchronize());
+  CHECK(used_bytes() == 0);
+}
+
+TEST_CASE("a thread without a context frees", "[memory]") {
+  Session session;
+  const CUdeviceptr p = allocate(4096);
+  CUresult result = CUDA_ERROR_UNKNOWN;
+  std::thread([&] { result = cuMemFree(p); }).join();
+  CHECK(result == CUDA_SUCCESS);
+  CHECK(used_bytes() == 0);
 }
 
 TEST_CASE("what the driver says about plain memory", "[memory]") {
