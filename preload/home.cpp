@@ -169,6 +169,7 @@ bool Home::wait_beside_captures() const {
     contexts = fence_->contexts();
   }
   const RelaxedCaptureGuard relaxed(api_);
+  if (!relaxed.ok()) return false;
   for (CUcontext context : contexts) {
     const ContextGuard current(api_, context);
     CUdeviceptr small = 0;
