@@ -239,6 +239,13 @@ class Live(unittest.TestCase):
         screen.until(r"was stopped after --steps.*next time: pool.size=64MiB")
         screen.end()
 
+    def test_size_survives_the_interrupt_that_ends_its_program(self):
+        screen = Terminal(ON_A_CARD, "size", "--", PROGRAM, "steps")
+        screen.until("need so far 48 MiB")
+        screen.press("\x03")
+        screen.until(r"ended with status 130.*next time: pool.size=64MiB")
+        screen.end()
+
     def test_size_that_is_ended_ends_its_program_and_still_says_what_it_saw(self):
         with tempfile.TemporaryDirectory() as folder:
             environment = {**ON_A_CARD, "TMPDIR": folder, "CASE_FOLDER": folder, "CASE_LIVE": "256", "CASE_AGAIN": "0"}

@@ -53,6 +53,24 @@ TEST_CASE("a page is read as it was written") {
   CHECK(report["curve"][0][1] == 400);
 }
 
+TEST_CASE("what is live now is read anew, without the rest") {
+  PageFile file(2);
+  std::string problem;
+  const std::optional<PageCopy> copy = read_page(file.path(), problem);
+  REQUIRE(copy);
+  CHECK(live_now(*copy) == 0);
+  file.pool(0).stats.live.set(100);
+  file.pool(1).stats.live.set(30);
+  file.page().passed.live = 7;
+  CHECK(live_now(*copy) == 137);
+  file.page().pool_count = 1;
+  CHECK(live_now(*copy) == 107);
+  file.page().pool_count = ~std::uint64_t{0};
+  CHECK(live_now(*copy) == 137);
+  unlink(file.path().c_str());
+  CHECK_FALSE(live_now(*copy));
+}
+
 TEST_CASE("whose page it is: another number, start, boot or pid namespace is another process") {
   for (int what = 0; what < 3; ++what) {
     PageFile file;
