@@ -4,12 +4,14 @@
 #include "preload/real.h"
 
 #include <algorithm>
+#include <atomic>
 #include <new>
 
 #include "config/load.h"
 #include "config/resolve.h"
 #include "device/card.h"
 #include "device/context.h"
+#include "preload/log.h"
 #include "preload/neighbours.h"
 #include "preload/serve.h"
 
@@ -99,6 +101,13 @@ void correct(CUpointer_attribute attribute, const ImportedBlock& block, void* an
   if (attribute == CU_POINTER_ATTRIBUTE_CONTEXT) put(block.context);
   if (attribute == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR) put(block.address);
   if (attribute == CU_POINTER_ATTRIBUTE_RANGE_SIZE) put(std::size_t{block.requested});
+}
+
+// Once: whoever asks for it has a network card or another device read the memory, and may take the refusal badly.
+void say_sync_memops() {
+  static std::atomic<bool> said{false};
+  if (said.exchange(true, std::memory_order_relaxed)) return;
+  log::warn("SYNC_MEMOPS is not to be had for mapped memory; pool.backing=arena has it");
 }
 
 // Refuses what native refuses for memory that was not made by the calls of virtual memory management.
@@ -196,7 +205,9 @@ CUresult cuPointerSetAttribute(const void* value, CUpointer_attribute attribute,
   Home* home = home_at(guard, address);
   BlockInfo block;
   if (home && !home->tape()->find(address, block)) return CUDA_ERROR_INVALID_VALUE;
-  return real::cuPointerSetAttribute(value, attribute, address);
+  const CUresult result = real::cuPointerSetAttribute(value, attribute, address);
+  if (home && result == CUDA_ERROR_NOT_SUPPORTED && attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS) say_sync_memops();
+  return result;
 }
 
 CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* handle, void* address) {

@@ -2,6 +2,7 @@
 #include <signal.h>
 
 #include <set>
+#include <string_view>
 
 #include "cli/console.h"
 #include "cli/counted_run.h"
@@ -31,6 +32,22 @@ Arrived arrived_from(const std::vector<ProcessReport>& reports) {
     if (!report.past.empty()) arrived.processes.insert(report.pid);
   }
   return arrived;
+}
+
+// What pool.reuse=sync is for, docs/compatibility.md.
+void hint_at_sync(Findings& findings, const std::vector<ProcessReport>& reports) {
+  for (const ProcessReport& report : reports) {
+    const auto calls = [&](std::string_view name) {
+      std::uint64_t sum = 0;
+      for (const PastReport& past : report.past) sum += past.api.starts_with(name) ? past.calls : 0;
+      return sum;
+    };
+    if (calls("cuMemAlloc_v2") == 0 || calls("cuMemHostAlloc") + calls("cuMemAllocHost") == 0) continue;
+    findings.push_back({Level::note, "run",
+                        "it uses cudaMalloc beside pinned host memory: with a pool cudaFree does not wait for the card",
+                        "if results there are wrong or change, pool.reuse=sync"});
+    return;
+  }
 }
 
 void tell(Findings& findings, int number, const DriversSeen::Process& process, const Arrived& arrived) {
@@ -88,7 +105,8 @@ void check_run(Findings& findings, const std::vector<std::string>& program, cons
   });
   const std::string how = asked != 0 ? "stopped after " + std::to_string(int(kMostSeconds)) + " s"
                                      : "ended with status " + std::to_string(ended);
-  const Arrived arrived = arrived_from(run.reports());
+  const std::vector<ProcessReport> reports = run.reports();
+  const Arrived arrived = arrived_from(reports);
   if (arrived.calls != 0) {
     findings.push_back({Level::ok, "run",
                         "its allocations arrive: " + std::to_string(arrived.calls) + " calls for " +
@@ -102,6 +120,7 @@ void check_run(Findings& findings, const std::vector<std::string>& program, cons
          "clears LD_PRELOAD keep the preload out"});
   }
   for (const auto& [number, process] : drivers.processes()) tell(findings, number, process, arrived);
+  hint_at_sync(findings, reports);
   for (const std::string& framework : caches.frameworks()) {
     findings.push_back({Level::note, "run",
                         "it has loaded " + framework + ", which keeps a cache of its own above the pool",

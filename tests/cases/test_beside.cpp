@@ -23,6 +23,15 @@ TEST_CASE("work that waits for later work goes on") {
   for (const Environment& way : kWays) passes("waiting_work_goes_on", way);
 }
 
+TEST_CASE("two ranks of a pipeline go on, whatever each frees and takes between its sends and receives") {
+  const Environment patient = {{"GPUPOOL_SIM_DEADLOCK_MS", "20000"}};
+  passes("pipeline", patient, Preload::kNone);
+  for (Environment way : {kWays[0], kWays[1], kWays[3], kWays[4]}) {
+    way.insert(patient.begin(), patient.end());
+    passes("pipeline", way);
+  }
+}
+
 TEST_CASE("a capture is unharmed while other threads allocate, grow and trim", "[case-19][case-21]") {
   // Not with pool.reuse=quiescent: nothing is known complete while captures follow each other.
   for (const Environment& way : {kWays[0], kWays[1], kWays[2], kWays[3]}) passes("capture_beside_others", way);

@@ -164,6 +164,8 @@ TEST_CASE("with a driver all is well") {
 TEST_CASE("a run proves that allocations arrive") {
   const Variables variables{{"LD_LIBRARY_PATH", GPUPOOL_TEST_DRIVER}, {"GPUPOOL_SIM_MEMORY", "4GiB"}};
   CHECK(has(doctor(variables, {"--", GPUPOOL_TEST_PROGRAM, "plain"}), "ok", "run", "its allocations arrive: "));
+  CHECK_FALSE(has(doctor(variables, {"--", GPUPOOL_TEST_PROGRAM, "plain"}), "note", "run", "cudaFree does not wait"));
+  CHECK(has(doctor(variables, {"--", GPUPOOL_TEST_PROGRAM, "free_waits"}), "note", "run", "cudaFree does not wait"));
   CHECK(has(doctor(variables, {"--", "true"}), "warning", "run", "no allocation of it arrived (ended with status 0)"));
 }
 

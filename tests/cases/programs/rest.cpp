@@ -1,4 +1,5 @@
 // One call of every hooked function that no other program here makes: the answer is the driver's.
+#include <cstdlib>
 #include <cstring>
 
 #include "tests/preload/core/program.h"
@@ -151,4 +152,96 @@ CASE(opened_handles) {
   std::memset(&nothing, 0, sizeof nothing);
   EQUAL(cuIpcOpenMemHandle(&mapped, nothing, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS), CUDA_ERROR_INVALID_VALUE);
   EQUAL(cuIpcCloseMemHandle(0x1000), CUDA_ERROR_INVALID_VALUE);
+}
+
+// As NCCL and UCX register a buffer: what is it, whose, how can another process or a network card reach it? Keyed by
+// the buffer's id, which says when an address has become another buffer.
+CASE(registration_caches) {
+  program::begin();
+  unsigned long long last_id = 0;
+  for (int round = 0; round < 5; ++round) {
+    CUdeviceptr block = 0;
+    OK(cuMemAlloc(&block, 4 * kMiB));
+    for (const CUdeviceptr inside : {block, block + 1000, block + 4 * kMiB - 1}) {
+      CUdeviceptr base = 0;
+      std::size_t bytes = 0;
+      OK(cuMemGetAddressRange(&base, &bytes, inside));
+      EQUAL(base, block);
+      EQUAL(bytes, 4 * kMiB);
+      CUmemGenericAllocationHandle handle = 0;
+      EQUAL(cuMemRetainAllocationHandle(&handle, reinterpret_cast<void*>(inside)), CUDA_ERROR_INVALID_VALUE);
+      EQUAL(program::attribute<unsigned long long>(CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES, inside), 0u);
+    }
+    const auto id = program::attribute<unsigned long long>(CU_POINTER_ATTRIBUTE_BUFFER_ID, block);
+    EQUAL(program::attribute<unsigned long long>(CU_POINTER_ATTRIBUTE_BUFFER_ID, block + kMiB), id);
+    HOLDS(id != last_id);
+    last_id = id;
+    const bool capable = program::attribute<unsigned>(CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, block) == 1;
+    CUipcMemHandle exported;
+    EQUAL(cuIpcGetMemHandle(&exported, block) == CUDA_SUCCESS, capable);
+    OK(cuMemFree(block));
+    unsigned long long none = 0;
+    EQUAL(cuPointerGetAttribute(&none, CU_POINTER_ATTRIBUTE_BUFFER_ID, block), CUDA_ERROR_INVALID_VALUE);
+  }
+}
+
+// Access to a memory pool, taken from one device again; the pool's own device cannot lose it.
+CASE(access_withdrawn) {
+  program::begin(1);
+  program::begin(0);
+  CUmemoryPool pool = nullptr;
+  OK(cuDeviceGetDefaultMemPool(&pool, 0));
+  const CUstream stream = program::new_stream();
+  CUdeviceptr block = 0;
+  OK(cuMemAllocAsync(&block, kMiB, stream));
+  CUmemAccessDesc access{};
+  const auto set = [&](int device, CUmemAccess_flags flags) {
+    access.location = {CU_MEM_LOCATION_TYPE_DEVICE, {device}};
+    access.flags = flags;
+    return cuMemPoolSetAccess(pool, &access, 1);
+  };
+  const auto told = [&] {
+    CUmemAccess_flags flags = CU_MEM_ACCESS_FLAGS_PROT_READ;
+    OK(cuMemPoolGetAccess(&flags, pool, &access.location));
+    return flags;
+  };
+  EQUAL(set(0, CU_MEM_ACCESS_FLAGS_PROT_NONE), CUDA_ERROR_INVALID_DEVICE);
+  EQUAL(told(), CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+  EQUAL(set(0, CU_MEM_ACCESS_FLAGS_PROT_READ), CUDA_ERROR_NOT_SUPPORTED);
+  for (int round = 0; round < 3; ++round) {
+    OK(set(1, CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
+    EQUAL(told(), CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    OK(set(1, CU_MEM_ACCESS_FLAGS_PROT_NONE));
+    EQUAL(told(), CU_MEM_ACCESS_FLAGS_PROT_NONE);
+    OK(cuMemsetD8Async(block, 1, kMiB, stream));
+    OK(cuStreamSynchronize(stream));
+  }
+  OK(cuMemFreeAsync(block, stream));
+}
+
+// Freed by the other kind of free: the pool does not count it any more. (The driver does, see docs/compatibility.md.)
+CASE(used_after_a_plain_free) {
+  program::begin();
+  CUmemoryPool pool = nullptr;
+  cuuint64_t used = 1;
+  OK(cuDeviceGetDefaultMemPool(&pool, 0));
+  CUdeviceptr block = 0;
+  OK(cuMemAllocAsync(&block, kMiB, nullptr));
+  OK(cuCtxSynchronize());
+  OK(cuMemFree(block));
+  OK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
+  EQUAL(used, 0u);
+}
+
+CASE(sync_memops) {
+  program::begin();
+  CUdeviceptr block = 0;
+  unsigned on = 1;
+  OK(cuMemAlloc(&block, kMiB));
+  const bool slabs = std::getenv("TEST_SLABS") != nullptr;
+  EQUAL(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, block),
+        slabs ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED);
+  EQUAL(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, block),
+        slabs ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED);
+  OK(cuMemFree(block));
 }
