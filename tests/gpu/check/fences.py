@@ -49,7 +49,21 @@ def no_hang(bench, result, image):
         rows.append([kind, ends[b.PLAIN], ends[b.POOL]])
 
 
+def foreign_event(bench, result, image):
+    if bench.sim:
+        return  # it has no events between processes
+    program = bench.compile("foreign_event", "foreign_event.cpp", bench.cuda_library("libcuda.so", "libcuda.so.1"))
+    rows = result.table("Work after the free waits for an event of another process", ["kind", "driver", "gpupool"])
+    for kind in ("plain", "ordered"):
+        outcomes = [bench.run(mode, [program, image, kind], {"GPUPOOL_POOL_SIZE": "1GiB"}, timeout=30) for mode in (b.PLAIN, b.POOL)]
+        ends = [outcome.out.strip() if outcome.ok else "HANGS OR FAILS" for outcome in outcomes]
+        for outcome, end in zip(outcomes, ends):
+            result.expect(end == "foreign_event: done", f"foreign_event {kind}: {outcome.out.strip()} {outcome.why()}")
+        rows.append([kind, *ends])
+
+
 def check(bench, result):
     image = bench.kernels()
     no_hang(bench, result, image)
+    foreign_event(bench, result, image)
     race(bench, result, image)
