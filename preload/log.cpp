@@ -57,8 +57,12 @@ spdlog::level::level_enum level_of(LogLevel level) {
 // A file of this user's own, or a device such as /dev/null; never through a link, never one that has another name, and
 // no pipe that would have to be waited for. -1: none. The status by system call, as in config/file.cpp.
 int open_log(const std::string& path) {
-  const int file =
-      open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
+  int file = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
+  if (file >= 0 && file <= STDERR_FILENO) {  // the numbers of the standard streams are the program's
+    const int low = file;
+    file = fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    close(low);
+  }
   struct stat status = {};
   if (file < 0) return file;
   const bool told = syscall(SYS_fstat, file, &status) == 0;

@@ -48,6 +48,9 @@ TEST_CASE("a daemon gets a pool and a report, and nothing is written into its fi
                     {"GPUPOOL_VERBOSE", "1"},
                     {"GPUPOOL_STATS_PATH", folder / "report"}});
   CHECK(read_file(folder / "data") == "data");
+  passes("daemon", {{"TEST_DATA", folder / "data"}, {"GPUPOOL_LOG_PATH", folder / "log"}});
+  CHECK(read_file(folder / "data") == "data");
+  CHECK(contains(read_file(folder / "log"), "out of memory"));
   CHECK(json::parse(read_file(folder / "report"))["pools"].at(0)["frees"] == 1);
 }
 
