@@ -11,7 +11,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <thread>
-#include <utility>
 
 #include "cli/console.h"
 #include "cli/folder.h"
@@ -171,7 +170,10 @@ int run_and_wait(const std::vector<std::string>& program, const Environment& env
   while (waitpid(child, &status, WNOHANG) == 0) {
     if (const int signal = watch(std::chrono::duration<double>(Clock::now() - begin).count()))
       send(child, mark, signal);
-    if (const int signal = std::exchange(asked_to_end, 0)) send(child, mark, signal);
+    if (const int signal = asked_to_end; signal != 0) {
+      asked_to_end = 0;
+      send(child, mark, signal);
+    }
     std::this_thread::sleep_for(kBetweenLooks);
   }
   signal(SIGINT, interrupt);
