@@ -472,9 +472,11 @@ void Tape::retire() {
   parts_->space.visit_blocks([&](const BestFit::Owned& owned) { ordered |= owned.block.stream_ordered; });
   parts_->growth.release_all();
   if (range_ != 0) {
-    addresses_.remove(0);
     // To the program stream-ordered blocks outlive the tape: nobody else may get their addresses.
-    if (!ordered) backing_.unreserve(range_, options_.address_space);
+    if (!ordered) {
+      addresses_.remove(0);
+      backing_.unreserve(range_, options_.address_space);
+    }
   }
   parts_.reset();
   for (Gauge* gauge :

@@ -78,6 +78,7 @@ class Tape {
   void settle(std::uint64_t own_free);
 
   /// The context is gone or going, all its work is done: unmap and release everything. Later frees answer kNotABlock.
+  /// The addresses are given back, too, unless there are stream-ordered blocks.
   void retire();
 
   const Stats& stats() const { return stats_; }

@@ -50,7 +50,8 @@ class Home {
   bool alive() const { return alive_.load(std::memory_order_acquire); }
   /// Null where no pool could be had; present for ever otherwise.
   Tape* tape() const { return tape_.get(); }
-  bool contains(std::uint64_t address) const { return serves() && tape_->contains(address); }
+  /// Also of a retired one, where the addresses were kept.
+  bool contains(std::uint64_t address) const { return tape_ && tape_->contains(address); }
   bool movable() const { return backing_->placement() == Placement::kChosen; }
 
   /// Whether other processes can map the blocks, and a descriptor of a handle below one (VmmBacking::share).

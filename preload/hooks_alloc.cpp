@@ -54,8 +54,8 @@ CUresult cuMemFree_v2(CUdeviceptr address) {
   const auto ask = [&] { return real::cuMemFree_v2(address); };
   if (guard.nested()) return ask();
   Home* home = process().registry.at(address);
-  return home ? give_back(guard, *home, kRow_cuMemFree_v2, address, kContextLine)
-              : pass_free(guard, kRow_cuMemFree_v2, address, ask);
+  return home && home->serves() ? give_back(guard, *home, kRow_cuMemFree_v2, address, kContextLine)
+                                : pass_free(guard, kRow_cuMemFree_v2, address, ask);
 }
 
 }  // namespace gpupool::hook

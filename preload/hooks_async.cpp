@@ -85,7 +85,7 @@ CUresult free(HookRow row, Flavour flavour, CUdeviceptr address, CUstream given,
   const Guard guard;
   if (guard.nested()) return ask();
   Home* home = process().registry.at(address);
-  if (!home) return pass_free(guard, row, address, ask);
+  if (!home || !home->serves()) return pass_free(guard, row, address, ask);
   const CUstream stream = named(given, flavour);
   if (captures_stream(stream)) return ask();  // not memory of the graph: the driver refuses
   const CUresult fault = fault_on(stream);

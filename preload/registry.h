@@ -32,7 +32,7 @@ class Registry {
   Home* of_primary(CUdevice device) const;
   /// The same, made now if the context exists.
   Home* of_primary(const Guard& guard, CUdevice device, std::uint64_t bytes);
-  /// Whose memory an address is; null: not ours. Lock-free.
+  /// Whose memory an address is, or was where a retired home has kept its addresses; null: not ours. Lock-free.
   Home* at(std::uint64_t address) const {
     for (unsigned i = count_.load(std::memory_order_acquire); i-- > 0;) {
       if (homes_[i]->contains(address)) return homes_[i];

@@ -129,6 +129,7 @@ void ask_pools(World& world) {
     case 1:
       return ask("threshold", CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, as_it_is);
     case 2:
+      world.say("wait", driver().cuCtxSynchronize_());  // frees that are on their way may count
       return ask("used", CU_MEMPOOL_ATTR_USED_MEM_CURRENT, used);
     case 3:
       return ask("used high", CU_MEMPOOL_ATTR_USED_MEM_HIGH, used);

@@ -232,6 +232,11 @@ CASE(late_frees_after_a_reset) {
   OK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
   EQUAL(used, 2 * kMiB);
   EQUAL(cuMemFree(plain), CUDA_ERROR_INVALID_VALUE);
+  unsigned type = 0;
+  CUdeviceptr base = 0;
+  std::size_t bytes = 0;
+  EQUAL(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, plain), CUDA_ERROR_INVALID_VALUE);
+  EQUAL(cuMemGetAddressRange(&base, &bytes, plain), CUDA_ERROR_NOT_FOUND);
   OK(cuMemFree(first));
   EQUAL(cuMemFree(first), CUDA_ERROR_INVALID_VALUE);
   OK(cuMemFreeAsync(second, nullptr));
