@@ -69,7 +69,8 @@ void RunWatch::look_at_cards() {
   Bytes used = 0;
   const std::vector<Card> now = cards_seen();
   for (std::size_t i = 0; i < std::min(now.size(), before_.size()); ++i) {
-    const Bytes grown = now[i].used - std::min(now[i].used, before_[i].used);
+    before_[i].used = std::min(before_[i].used, now[i].used);  // somebody's memory was still on its way back
+    const Bytes grown = now[i].used - before_[i].used;
     grown_[i] = std::max(grown_[i], grown);
     used += grown;
   }
