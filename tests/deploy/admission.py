@@ -4,6 +4,7 @@ apply configurations merged by the published schema of a Kubernetes version, JSO
 Refused as the server refuses them: fields that the schema does not know, whatever it calls atomic in an apply configuration, and an
 object constructed under another name than its place has. Not done here: CEL's static checks, defaults, and what is admitted later.
 """
+import functools
 import json
 import pathlib
 
@@ -99,6 +100,11 @@ class Schema:
         return patch
 
 
+@functools.lru_cache
+def schema_of(version):
+    return Schema(version)
+
+
 def admitted(policy, pod, version):
     """The pod as it is stored; None where the policy does not want it."""
     spec = policy["spec"]
@@ -108,7 +114,7 @@ def admitted(policy, pod, version):
     if not all(evaluated(condition["expression"], {"object": pod}) for condition in spec["matchConditions"]):
         return None
     variables = {one["name"]: plain(evaluated(one["expression"], {"object": pod}), "") for one in spec["variables"]}
-    schema = Schema(version)
+    schema = schema_of(version)
     for mutation in spec["mutations"]:
         given = {"object": pod, "variables": variables}
         if mutation["patchType"] == "ApplyConfiguration":
