@@ -40,6 +40,11 @@ Captures::Left Captures::erase(Predicate over) {
   return origins_.empty() ? Left::kNoneOpen : Left::kSomeOpen;
 }
 
+StreamHome current_home(const DriverApi& api, Captures& captures) {
+  const auto no_begin = captures.hold_begins();
+  return home_of(api, captures.any_open() ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY);
+}
+
 bool is_capturing(const DriverApi& api, CUstream stream) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   return api.cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "device/context.h"
 #include "device/driver_api.h"
 #include "pool/lock_order.h"
 
@@ -59,6 +60,10 @@ class Captures {
   std::vector<Origin> origins_;
   std::atomic<unsigned> open_{0};
 };
+
+/// The current context, folded (home_of), whatever is being captured: to ask by the legacy stream, as is done when
+/// nothing is, kills the capture of a blocking stream.
+StreamHome current_home(const DriverApi& api, Captures& captures);
 
 /// Is this stream part of an open capture, begun on it or carried into it? A driver that will not say counts as yes: it
 /// does so for the legacy stream beside a capturing one, on which nothing may be recorded either. Does not disturb the

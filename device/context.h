@@ -31,7 +31,7 @@ struct StreamHome {
 };
 
 /// The home of a stream; for the default streams (null, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD) that is the current
-/// context, folded. So home_of(api, CU_STREAM_LEGACY) folds the current context.
+/// context, folded. Captures forbid some questions: captures.h has current_home().
 StreamHome home_of(const DriverApi& api, CUstream stream);
 
 /// Whether an error stays with its context until that is destroyed, as after a fault of a kernel: the driver answers

@@ -22,7 +22,7 @@ template <class Ask>
 CUresult open(CUdeviceptr* address, const CUipcMemHandle& handle, unsigned flags, Ask ask) {
   const Guard guard;
   const bool known = !guard.nested() && address && Imports::knows(handle);
-  const StreamHome here = known ? home_of(setup().api, CU_STREAM_LEGACY) : StreamHome{};
+  const StreamHome here = known ? current_home(setup().api, process().captures) : StreamHome{};
   if (!known || here.result != CUDA_SUCCESS || !here.context) return ask();
   if (flags & ~unsigned{CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS}) return CUDA_ERROR_INVALID_VALUE;
   const auto shared = unpack(handle);

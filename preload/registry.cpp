@@ -27,7 +27,7 @@ Home* Registry::here(const Guard& guard, std::uint64_t bytes) {
   if (!current) return nullptr;
   const std::uint64_t now = epoch.load(std::memory_order_acquire);
   if (cached.context == current && cached.epoch == now) return cached.home;
-  const StreamHome folded = home_of(api_, CU_STREAM_LEGACY);
+  const StreamHome folded = current_home(api_, captures_);
   if (folded.result != CUDA_SUCCESS) return nullptr;
   Home* home = of_context(guard, folded.context, bytes);
   if (home) cached = {current, now, home};

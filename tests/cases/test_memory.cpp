@@ -46,6 +46,7 @@ TEST_CASE("memory registered with another device is not handed out again", "[cas
 
 TEST_CASE("allocations inside a capture work or say that they do not, in every mode", "[case-19]") {
   passes_every_way("capture_modes");
+  as_natively("capture_on_a_blocking_stream");
 }
 
 TEST_CASE("a card that is full while a capture is open loses no memory that is in use", "[case-21]") {

@@ -60,6 +60,8 @@ std::string shown(World& world, Block& block, CUpointer_attribute which, const V
       // The handle of a destroyed pool may be that of another one by now.
       return block.pool == kNoPool || world.has_pool(block.pool) ? world.name_of(reinterpret_cast<CUmemoryPool>(word))
                                                                  : "gone";
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+      return World::unless(Exception::sync_memops, plain);
     case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
       return World::unless(Exception::p2p_tokens, plain);
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:

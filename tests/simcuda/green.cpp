@@ -1,6 +1,7 @@
 // Green contexts, as far as memory is concerned: streams of their own and context events of their own, while memory and
 // errors are those of the primary context. Their handles are contexts too.
 #include "tests/simcuda/call.h"
+#include "tests/simcuda/capture.h"
 #include "tests/simcuda/contexts.h"
 #include "tests/simcuda/scheduler.h"
 #include "tests/simcuda/streams.h"
@@ -111,6 +112,9 @@ CUresult stream_contexts(CUstream handle, CUcontext* primary, CUgreenCtx* green)
   if (const CUresult e = stream_green(handle, green)) return e;
   Stream* stream = nullptr;
   if (const CUresult e = find_stream(handle, stream)) return e;
+  if (stream->kind == StreamKind::kLegacy) {
+    if (const CUresult e = refuse_implicit_dependency(*stream)) return e;
+  }
   *primary = &root_of(*stream->context);
   return CUDA_SUCCESS;
 }

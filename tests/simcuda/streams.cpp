@@ -56,7 +56,11 @@ CUresult get_context(CUstream handle, CUcontext* out) {
   Stream* stream = nullptr;
   if (const CUresult e = find_stream(handle, stream)) return e;
   if (!out) return CUDA_ERROR_INVALID_VALUE;
-  // Asked for its context while it captures, in any mode: allowed. The context of a green stream is its primary.
+  // Asked for its context while it captures, in any mode: allowed. But asking the legacy stream kills the capture of a
+  // blocking one. The context of a green stream is its primary.
+  if (stream->kind == StreamKind::kLegacy) {
+    if (const CUresult e = refuse_implicit_dependency(*stream)) return e;
+  }
   *out = &root_of(*stream->context);
   return CUDA_SUCCESS;
 }

@@ -138,3 +138,25 @@ CASE(streams_of_threads) {
   }
   EQUAL(kernels.wrong_bytes(), 0u);
 }
+
+// Another thread, which has asked for nothing yet, takes memory while a stream that waits for the legacy one is
+// captured.
+CASE(capture_on_a_blocking_stream) {
+  const CUcontext context = program::begin();
+  CUstream stream = nullptr;
+  OK(cuStreamCreate(&stream, CU_STREAM_DEFAULT));
+  OK(cuMemFree(program::take(4096)));
+  for (int round = 0; round < 3; ++round) {
+    OK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    std::thread([&] {
+      OK(cuCtxSetCurrent(context));
+      OK(cuMemFree(program::take(4096)));
+      const CUstream own = program::new_stream();
+      OK(cuMemFreeAsync(program::take_ordered(4096, own), own));
+      OK(cuStreamDestroy(own));
+    }).join();
+    CUgraph graph = nullptr;
+    OK(cuStreamEndCapture(stream, &graph));
+    OK(cuGraphDestroy(graph));
+  }
+}
