@@ -16,6 +16,13 @@ Segment* BestFit::insert(Range range, Granules before) {
 }
 
 void BestFit::take(const Hole& whole, Range part, const Block& taken) {
+  if (kind(*whole.segment) == Kind::kRecent) {
+    recent_.remove_oldest(part.size());
+    recent_granules_ -= part.size();
+    fragments_.discard(whole.history);
+    become_block(*whole.segment, taken);
+    return;
+  }
   unlist_hole(whole.range);
   History middle = whole.history;
   History front;
@@ -52,7 +59,32 @@ void BestFit::free(const Owned& owned, std::uint32_t line, std::uint64_t record)
     retained_bytes_ += bytes_of(owned.range.size());
     return;
   }
-  become_hole(owned.segment, record == 0 ? History{} : fragments_.make(owned.range, line, record));
+  const History history = record == 0 ? History{} : fragments_.make(owned.range, line, record);
+  if (Recent::keeps(owned.range.size())) {
+    become_recent(owned.segment, history);
+  } else {
+    become_hole(owned.segment, history);
+  }
+}
+
+void BestFit::become_recent(Segment* segment, History history) {
+  if (const Granules size = recent_.in_the_way(); size != 0) settle_oldest(size);
+  become(*segment, Kind::kRecent, history.bits());
+  recent_.add(segment->range());
+  recent_granules_ += segment->size;
+}
+
+void BestFit::settle_oldest(Granules size) {
+  Segment* segment = segments_.find(recent_.oldest(size));
+  recent_.remove_oldest(size);
+  recent_granules_ -= size;
+  become_hole(segment, history_of(*segment));
+}
+
+void BestFit::settle_recent() {
+  for (Granules size = 1; recent_.count() != 0; ++size) {
+    while (recent_.oldest(size) != Recent::kNowhere) settle_oldest(size);
+  }
 }
 
 // A segment that is no hole yet becomes one and joins its neighbours.
@@ -183,10 +215,13 @@ const char* BestFit::validate() const {
   if (const char* broken = segments_.validate()) return broken;
   if (const char* broken = gaps_.validate(gap_tree_)) return broken;
   if (const char* broken = holes_.validate()) return broken;
+  if (const char* broken = recent_.validate()) return broken;
   std::uint64_t holes = 0;
   std::uint64_t granules = 0;
   std::uint64_t wholly_free = 0;
   std::uint64_t fragments = 0;
+  std::uint64_t recent = 0;
+  std::uint64_t recent_granules = 0;
   std::size_t listed = 0;
   std::size_t gaps = 0;
   std::size_t segments = 1;
@@ -208,16 +243,23 @@ const char* BestFit::validate() const {
       if (!c.valid() || gaps_.key(c) != s->begin) return "best_fit: a gap is missing from the index";
       ++gaps;
     }
-    if (previous != Kind::kHole) continue;
+    if (previous != Kind::kHole && previous != Kind::kRecent) continue;
+    if (const char* broken = fragments_.validate(history_of(*s), s->range(), fragments, listed)) return broken;
+    if (previous == Kind::kRecent) {
+      if (!recent_.holds(s->range())) return "best_fit: a recent block is in no queue";
+      ++recent;
+      recent_granules += s->size;
+      continue;
+    }
     ++holes;
     granules += s->size;
     wholly_free += aligned_inside(s->range());
-    if (const char* broken = fragments_.validate(history_of(*s), s->range(), fragments, listed)) return broken;
     if (holes_.best_fit(s->size).size() != s->size) return "best_fit: a hole is missing from the index";
   }
   if (segments != segments_.count()) return "best_fit: segments that are not reached";
   if (gaps != gap_tree_.size) return "best_fit: the index of gaps holds what is none";
   if (holes != holes_.holes() || granules != holes_.granules()) return "best_fit: map and index count different holes";
+  if (recent != recent_.count() || recent_granules != recent_granules_) return "best_fit: blocks freed lately";
   if (wholly_free != wholly_free_) return "best_fit: wholly free granules";
   if (fragments != fragments_.in_use() || listed != fragments_.in_lists()) return "best_fit: fragments lost or shared";
   return nullptr;

@@ -10,6 +10,7 @@
 #include "pool/granule.h"
 #include "pool/hole_index.h"
 #include "pool/ordered_map.h"
+#include "pool/recent.h"
 #include "pool/segments.h"
 
 namespace gpupool {
@@ -53,6 +54,15 @@ class BestFit {
     return kind(*segment) == Kind::kHole ? hole_of(segment) : Hole{};
   }
 
+  /// A small block of exactly that size that was freed lately and still lies apart from the holes, for take() to hand
+  /// out whole: the one that waits longest. Empty range when there is none.
+  Hole recent(Granules size) const {
+    const Granules place = recent_.oldest(size);
+    return place == Recent::kNowhere ? Hole{} : hole_of(segments_.find(place));
+  }
+  /// Makes holes of all of them, joined with their neighbours: before a choice that should see all that is free.
+  void settle_recent();
+
   /// Calls visit(fragment) for the fragments of `hole` that overlap `part`, until it answers false. True when all were
   /// visited.
   template <class Visit>
@@ -69,7 +79,8 @@ class BestFit {
   Owned block_at(Granules place) const { return owned(segments_.floor(place)); }
   void mark(const Owned& owned, const Block& block) { become_block(*owned.segment, block); }
 
-  /// Turns a block into (part of) a hole, covered by `record` of `line`; record 0 leaves it clean.
+  /// Frees a block, covered by `record` of `line`; record 0 leaves it clean. It becomes (part of) a hole, a small one
+  /// only after some time.
   void free(const Owned& owned, std::uint32_t line, std::uint64_t record);
 
   /// Memory was mapped there: `range` lies in one gap.
@@ -107,8 +118,9 @@ class BestFit {
     }
   }
 
-  std::uint64_t hole_count() const { return holes_.holes(); }
-  std::uint64_t hole_granules() const { return holes_.granules(); }
+  /// Pieces that are free, those that were freed lately among them, and their sum.
+  std::uint64_t hole_count() const { return holes_.holes() + recent_.count(); }
+  std::uint64_t hole_granules() const { return holes_.granules() + recent_granules_; }
   /// Granules of handle-sized, handle-aligned pieces that lie wholly in holes.
   std::uint64_t wholly_free_granules() const { return wholly_free_; }
   std::uint64_t retained_bytes() const { return retained_bytes_; }
@@ -118,11 +130,12 @@ class BestFit {
 
  private:
   // The segment at the very end is no memory: it ends the search for neighbours.
-  enum class Kind : std::uint32_t { kGap, kHole, kBlock, kRetained, kEnd };
+  // A recent one was freed but not joined with its neighbours yet.
+  enum class Kind : std::uint32_t { kGap, kHole, kBlock, kRetained, kRecent, kEnd };
   using Gaps = OrderedMap<Granules>;
 
   // A segment's marks: its kind in the lowest bits, then what there is to a block. Its content: a hole's history, a
-  // block's buffer id.
+  // or a recent one's history, a block's buffer id.
   static constexpr std::uint32_t kKindMask = 7;
   static constexpr std::uint32_t kStreamOrdered = 8;
   static constexpr std::uint32_t kPinned = 16;
@@ -174,6 +187,8 @@ class BestFit {
   }
   void become_hole(Segment* segment, History history);
   void become_gap(Segment* segment);
+  void become_recent(Segment* segment, History history);
+  void settle_oldest(Granules size);
   Segment* cut(Segment* segment, Granules at);
 
   const Granules span_;
@@ -182,6 +197,8 @@ class BestFit {
   Gaps gaps_;  // by beginning
   Gaps::Tree gap_tree_;
   HoleIndex holes_;
+  Recent recent_;
+  std::uint64_t recent_granules_ = 0;
   Fragments fragments_;
   std::uint64_t wholly_free_ = 0;
   std::uint64_t retained_bytes_ = 0;

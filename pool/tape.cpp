@@ -94,17 +94,25 @@ std::uint64_t Tape::prefill(std::uint64_t bytes) {
   return missing;
 }
 
+// A block of that size that was freed lately and needs nothing: the shortest way there is.
+bool Tape::from_recent(Granules size, const Request& request, Found& found) const {
+  found.hole = parts_->space.recent(size);
+  found.part = found.hole.range;
+  return !found.part.empty() && parts_->reuse.needs_nothing(found.hole, request) && is_located(found.part, request);
+}
+
 // Nearly always the best fit needs nothing: the ladder's first step, without the ladder.
 bool Tape::from_best_fit(Granules size, const Request& request, Found& found) const {
   const Range fit = parts_->space.best_fit(size);
-  if (fit.empty() || options_.max_split != 0) return false;
+  if (fit.empty() || options_.max_split != 0 || !is_located(fit, request)) return false;
   found = {parts_->space.hole_from(fit.begin), {fit.begin, fit.begin + size}};
-  return parts_->reuse.needs_nothing(found.hole, request);
+  return parts_->reuse.ready(found.hole, found.part, request, Effort::kLook);
 }
 
 // The ladder's first rungs: a hole that is clean for this request, a fence, a look whether records are complete. Among
 // equal fits the one that costs least is taken; a larger hole only when no equal one may be used.
 bool Tape::from_hole(Granules size, const Request& request, Effort last, Found& found) {
+  parts_->space.settle_recent();
   const Range smallest = located(parts_->space.best_fit(size), request);
   const bool may_fence = request.line != kContextLine;
   for (Effort effort = last == Effort::kBlock ? last : Effort::kLook; effort <= last;
@@ -134,10 +142,14 @@ bool Tape::from_hole(Granules size, const Request& request, Effort last, Found& 
   return !found.part.empty();
 }
 
-// `hole`, or the next one in the order of the index that lies in the kind of memory that the request is for.
+// Does it lie in the kind of memory that the request is for?
+bool Tape::is_located(Range hole, const Request& request) const {
+  return (hole.begin < parts_->growth.device_begin()) == (request.location == Location::kHost);
+}
+
+// `hole`, or the next one in the order of the index that is.
 Range Tape::located(Range hole, const Request& request) const {
-  while (!hole.empty() && (hole.begin < parts_->growth.device_begin()) != (request.location == Location::kHost))
-    hole = parts_->space.following(hole);
+  while (!hole.empty() && !is_located(hole, request)) hole = parts_->space.following(hole);
   return hole;
 }
 
@@ -185,6 +197,7 @@ bool Tape::may_ask(const Request& request) const {
 }
 
 bool Tape::by_growth(Granules size, const Request& request, unsigned patience_ms, Found& found) {
+  parts_->space.settle_recent();
   parts_->timelines.grant_patience(patience_ms);
   found.part = parts_->growth.extend(size, request);
   if (!found.part.empty()) {
@@ -289,7 +302,7 @@ Grant Tape::allocate(const Request& request) {
   Granules size = granules_for(request.bytes + options_.red_zone);
   parts_->timelines.forget_pending();
   Found found;
-  if (from_best_fit(size, request, found) ||
+  if (from_recent(size, request, found) || from_best_fit(size, request, found) ||
       from_hole(size, request, may_ask(request) ? Effort::kAsk : Effort::kLook, found)) {
     stats_.hits.add(1);
     return {Verdict::kServed, 0, serve(found, request)};
@@ -459,6 +472,7 @@ std::uint64_t Tape::trim(std::uint64_t keep) {
   parts_->timelines.forget_pending();
   parts_->timelines.grant_patience(options_.host_wait_ms);
   options_.size = std::min(options_.size, keep);  // a prefill on its way does not take it again
+  parts_->space.settle_recent();
   std::uint64_t given_back = parts_->growth.trim(keep);
   note_holes();
   stats_.pool_ns.add(now_ns() - begin);

@@ -100,6 +100,7 @@ class Tape {
 
   struct Found;  // a part of a hole, ready for its new owner
 
+  bool from_recent(Granules size, const Request& request, Found& found) const;
   bool from_best_fit(Granules size, const Request& request, Found& found) const;
   bool from_hole(Granules size, const Request& request, Effort last, Found& found);
   bool by_growth(Granules size, const Request& request, unsigned patience_ms, Found& found);
@@ -111,6 +112,7 @@ class Tape {
   bool await(std::unique_lock<Mutex>& lock, Line line, std::uint64_t record, int& error);
   bool fits(Granules size) const;
   bool may_ask(const Request& request) const;
+  bool is_located(Range hole, const Request& request) const;
   Range located(Range hole, const Request& request) const;
   bool may_split(Range hole, Granules size) const;
   std::uint64_t serve(const Found& found, const Request& request);
