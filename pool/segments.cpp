@@ -5,7 +5,7 @@
 namespace gpupool {
 namespace {
 
-constexpr std::size_t kFirstBuckets = 512;
+constexpr std::size_t kFirstBuckets = 2048;
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "pool/growth.h"
+#include "pool/host_wait.h"
 
 namespace gpupool {
 namespace {
@@ -26,12 +27,6 @@ std::uint64_t bytes_of_64(std::uint64_t granules) { return granules * kGranuleBy
 
 // BUFFER_IDs start far above those that the driver gives to its own allocations.
 std::atomic<std::uint64_t> last_buffer_id{std::uint64_t{1} << 48};
-
-std::uint64_t now_ns() {
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-          .count());
-}
 
 }  // namespace
 

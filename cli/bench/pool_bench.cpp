@@ -36,9 +36,11 @@ class Load {
     if (!run.plain) line_ = tape_.line_of(16, false);
     for (std::uint32_t i = 0; i < run.live; ++i) addresses_.push_back(tape_.allocate({size(), line_}).address);
     std::uint64_t held = 0;
-    for (unsigned round = 0; round < kLongestWarmUp && (round < 2 || held != tape_.stats().reserved.current());
-         ++round) {
+    std::uint64_t allocated = 0;
+    const auto grew = [&] { return held != tape_.stats().reserved.current() || allocated != heap_allocations(); };
+    for (unsigned round = 0; round < kLongestWarmUp && (round < 2 || grew()); ++round) {
       held = tape_.stats().reserved.current();
+      allocated = heap_allocations();
       for (std::uint32_t i = 0; i < std::max(run.live, run.pairs / 4); ++i) replace(pick());
     }
   }

@@ -47,6 +47,9 @@ MUTATIONS = (
     Mutation("only_the_first_fragment_looked_at", "pool/fragments.h", "if (!visit(fragment)) return false;",
              "return visit(fragment);"),
     Mutation("cut_one_off", "pool/fragments.cpp", "upper.range.begin = place;", "upper.range.begin = place + 1;"),
+    Mutation("recent_block_handed_out_in_use", "pool/tape.cpp",
+             "return !found.part.empty() && parts_->reuse.needs_nothing(found.hole, request) && is_located(found.part, request);",
+             "return !found.part.empty() && is_located(found.part, request);", EVERY),
     Mutation("exported_memory_reused", "pool/best_fit.cpp", "if (owned.block.pinned) {", "if (false) {"),
     # Memory: handles that move.
     Mutation("migration_without_completion", "pool/growth.cpp",

@@ -677,3 +677,66 @@ TEST_CASE("overflow: none where it is off, where the driver has none, and where 
     CHECK(scene.tape.validate() == nullptr);
   }
 }
+
+TEST_CASE("a small block freed lately goes whole to a request of its size, the one that waits longest first") {
+  Scene scene;
+  const std::uint64_t sizes[] = {3000, 5000, 3000, 9000};
+  std::vector<std::uint64_t> blocks;
+  for (std::uint64_t bytes : sizes) blocks.push_back(scene.on(kS, bytes));
+  for (std::uint64_t block : blocks) scene.free_on(kS, block);
+  CHECK(scene.tape.validate() == nullptr);
+  CHECK(scene.tape.free(blocks[1], kContextLine).result == FreeResult::kNotABlock);
+  BlockInfo info;
+  CHECK(!scene.tape.find(blocks[1], info));
+  CHECK(scene.on(kS, 3000) == blocks[0]);
+  CHECK(scene.on(kS, 3072) == blocks[2]);
+  CHECK(scene.on(kS, 9000) == blocks[3]);
+  CHECK(scene.tape.stats().same_stream_reuses.get() == 3);
+  CHECK(scene.tape.validate() == nullptr);
+}
+
+TEST_CASE("what was freed lately is joined before memory is taken, and goes back to the card") {
+  TapeOptions options;
+  options.max = 2 * kMiB;
+  Scene scene(options);
+  std::vector<std::uint64_t> blocks;
+  for (int i = 0; i < 32; ++i) blocks.push_back(scene.on(kS, 64 * 1024));
+  for (std::uint64_t block : blocks) scene.free_on(kS, block);
+  SECTION("a request that only all of them can serve") { CHECK(scene.on(kS, 2 * kMiB) == blocks[0]); }
+  SECTION("trim") {
+    scene.fence.complete(scene.fence.point_of(kWholeContext));
+    CHECK(scene.tape.trim(0) == 2 * kMiB);
+    CHECK(scene.tape.stats().reserved.current() == 0);
+  }
+  CHECK(scene.tape.stats().growth_steps.get() == 1);
+  CHECK(scene.tape.validate() == nullptr);
+}
+
+TEST_CASE("a block freed lately on another stream is no shortcut while its work may run") {
+  Scene scene;
+  const std::uint64_t block = scene.on(kS, 4096);
+  REQUIRE(scene.on(kT, 4096) != 0);
+  scene.free_on(kS, block);
+  const std::uint64_t other = scene.on(kT, 4096);
+  CHECK((other != block || scene.tape.stats().fences.get() == 1));
+  CHECK(scene.plain(4096) != block);
+  CHECK(scene.tape.validate() == nullptr);
+}
+
+TEST_CASE("overflow: a request for the card's memory never gets the host's, however idle that is") {
+  TapeOptions options;
+  options.max = 4 * kMiB;
+  options.overflow = 32 * kMiB;
+  Scene scene(options);
+  const std::uint64_t on_host[] = {scene.tape.allocate_overflow({.bytes = 4096}).address,
+                                   scene.tape.allocate_overflow({.bytes = kMiB}).address};
+  for (std::uint64_t block : on_host) REQUIRE(scene.tape.free(block, kContextLine, WorkOnIt::kDone).bytes != 0);
+  for (std::uint64_t bytes : {std::uint64_t{4096}, kMiB}) {
+    const std::uint64_t block = scene.plain(bytes);
+    REQUIRE(block != 0);
+    CHECK(block != on_host[0]);
+    CHECK(block != on_host[1]);
+  }
+  CHECK(scene.tape.stats().overflow_live.current() == 0);
+  CHECK(scene.tape.validate() == nullptr);
+}

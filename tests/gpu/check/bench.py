@@ -65,9 +65,9 @@ class Outcome:
 
 
 class Bench:
-    def __init__(self, build, work, cuda, sim, deadline, quick, rounds):
+    def __init__(self, build, work, cuda, sim, deadline, quick, rounds, modes=()):
         self.build, self.work, self.cuda, self.sim = build, work, cuda, sim
-        self.deadline, self.quick, self.rounds = deadline, quick, rounds
+        self.deadline, self.quick, self.rounds, self.modes = deadline, quick, rounds, modes
         self.include = cuda / "include"
         self.python = sys.executable
         self._numbers = itertools.count()

@@ -36,7 +36,8 @@ def plan(bench):
     first = [(workload, mode) for workload in workloads for mode in FIRST.items()]
     second = [(workload, mode) for workload in workloads
               for mode in (*SECOND.items(), *(GROWN.items() if workload in GROWING else ()))]
-    return first + second + (first + second) * (bench.rounds - 1)
+    return [run for run in first + second + (first + second) * (bench.rounds - 1)
+            if not bench.modes or any(word in run[1][0] for word in bench.modes)]
 
 
 def measure(bench, result):

@@ -1,0 +1,62 @@
+// The blocks freed last against a plain list of them.
+#include "pool/recent.h"
+
+#include <algorithm>
+#include <deque>
+#include <random>
+
+#include "tests/catch.h"
+
+using namespace gpupool;
+
+TEST_CASE("recent gives back the oldest of a size, and what has waited longest has to leave") {
+  struct Entry {
+    Range block;
+    unsigned added;
+  };
+  Recent recent;
+  std::deque<Entry> reference;  // by age
+  std::mt19937 random(11);
+  const auto oldest_of = [&](Granules size) {
+    return std::ranges::find_if(reference, [&](const Entry& entry) { return entry.block.size() == size; });
+  };
+  unsigned left = 0;
+  Granules next_place = 0;
+  for (unsigned i = 0, added = 0; i < 40000; ++i) {
+    const auto size = static_cast<Granules>(1 + random() % (i < 20000 ? 300 : 8));
+    const auto oldest = oldest_of(size);
+    REQUIRE(recent.oldest(size) == (oldest == reference.end() ? Recent::kNowhere : oldest->block.begin));
+    if (oldest != reference.end() && random() % 4 != 0) {
+      recent.remove_oldest(size);
+      reference.erase(oldest);
+    } else {
+      const Granules leaving = recent.in_the_way();
+      // The place in the ring is taken by what was added as many additions ago as there are places, if it still waits.
+      const bool full = !reference.empty() && reference.front().added + Recent::kMost == added;
+      REQUIRE(leaving == (full ? reference.front().block.size() : 0));
+      if (full) {
+        recent.remove_oldest(leaving);
+        reference.pop_front();
+        ++left;
+      }
+      const Range block{next_place, next_place + size};
+      next_place += size;
+      recent.add(block);
+      reference.push_back({block, added++});
+      REQUIRE(recent.holds(block));
+    }
+    REQUIRE(recent.count() == reference.size());
+    if (i % 500 == 0) REQUIRE(recent.validate() == nullptr);
+  }
+  REQUIRE(left > 100);
+}
+
+TEST_CASE("recent keeps small blocks only") {
+  const Recent recent;
+  REQUIRE(Recent::keeps(1));
+  REQUIRE(Recent::keeps(Recent::kSizes - 1));
+  REQUIRE_FALSE(Recent::keeps(Recent::kSizes));
+  REQUIRE(recent.oldest(Recent::kSizes) == Recent::kNowhere);
+  REQUIRE_FALSE(recent.holds({0, Recent::kSizes}));
+  REQUIRE(recent.in_the_way() == 0);
+}
