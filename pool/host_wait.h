@@ -1,6 +1,6 @@
 // Time of the slow path, in two parts that are told apart: what the host waits for the GPU, and the rest, which is the
-// driver's and ours. Both are objects whose life is the time; used under the tape's lock, one thread's at a time, though
-// a wait may give the lock up meanwhile: so each thread keeps its own sum of waits.
+// driver's and ours. Both are objects whose life is the time; used under the tape's lock, one thread's at a time,
+// though a wait may give the lock up meanwhile: so each thread keeps its own sum of waits.
 #pragma once
 
 #include <chrono>
@@ -16,13 +16,12 @@ inline std::uint64_t now_ns() {
           .count());
 }
 
-/// Counts one wait on the host, and its time, when it is over. The tape's lock is held at its beginning and its end.
+/// Counts one wait on the host, and its time when it is over. The tape's lock is held at its beginning and its end.
 class HostWait {
  public:
-  explicit HostWait(Stats& stats) : stats_(stats), begin_(now_ns()) {}
+  explicit HostWait(Stats& stats) : stats_(stats), begin_(now_ns()) { stats.host_waits.add(1); }
   ~HostWait() {
     const std::uint64_t waited = so_far();
-    stats_.host_waits.add(1);
     stats_.host_wait_ns.add(waited);
     of_this_thread_ += waited;
   }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 
 #include "pool/growth.h"
 #include "pool/host_wait.h"
@@ -83,10 +82,8 @@ int Tape::reserve() {
 std::uint64_t Tape::prefill(std::uint64_t bytes) {
   std::lock_guard lock(mutex_);
   if (!parts_) return 0;
-  std::uint64_t begin = now_ns();
-  std::uint64_t missing = parts_->growth.prefill(bytes);
-  stats_.pool_ns.add(now_ns() - begin);
-  return missing;
+  const SlowPath spent(stats_);
+  return parts_->growth.prefill(bytes);
 }
 
 // A block of that size that was freed lately and needs nothing: the shortest way there is.
@@ -231,8 +228,7 @@ void Tape::nap(std::unique_lock<Mutex>& lock) {
 // With the lock released, so that other threads can submit the work that this one waits for. False: not complete in
 // time, or nobody can tell (a capture, a lost context), or the tape was retired meanwhile.
 bool Tape::wait_unlocked(std::unique_lock<Mutex>& lock, Line line, std::uint64_t record, unsigned longest_ms) {
-  stats_.host_waits.add(1);
-  const std::uint64_t begin = now_ns();
+  const HostWait wait(stats_);
   for (;;) {
     parts_->timelines.forget_pending();
     const Progress progress = parts_->timelines.ask(line, record);
@@ -242,7 +238,7 @@ bool Tape::wait_unlocked(std::unique_lock<Mutex>& lock, Line line, std::uint64_t
     // A record that covers later work too may wait for this thread's own next steps.
     const bool endless = longest_ms == kForEver_ms && pending && parts_->timelines.is_exact(line, record);
     const unsigned limit_ms = longest_ms == kForEver_ms && !endless ? options_.host_wait_ms : longest_ms;
-    if (limit_ms != kForEver_ms && now_ns() - begin >= kNsPerMs * limit_ms) {
+    if (limit_ms != kForEver_ms && wait.so_far() >= kNsPerMs * limit_ms) {
       if (pending) parts_->timelines.waited_in_vain(line, record);
       return false;
     }
@@ -287,6 +283,24 @@ bool Tape::fits(Granules size) const {
   return stats_.live.current() - stats_.overflow_live.current() + bytes_of(size) <= limit;
 }
 
+// No hole that is there can be had at once: a moment's wait, growth, a longer wait. Memory before speed.
+bool Tape::by_patience(std::unique_lock<Mutex>& lock, Granules size, const Request& request, Found& found) {
+  const SlowPath spent(stats_);
+  const bool own = waits_for_own_free(request);
+  const unsigned moment_ms = std::min(kBeforeGrowth_ms, options_.host_wait_ms);
+  if (own && moment_ms != 0) {
+    const std::uint64_t record = oldest_own_free(size, request);
+    if (record != 0 && !parts_->timelines.is_stuck(kContextLine, record) &&
+        wait_unlocked(lock, kContextLine, record, moment_ms) && from_hole(size, request, Effort::kAsk, found))
+      return true;
+  }
+  if (parts_ && by_growth(size, request, moment_ms, found)) return true;
+  const auto grows = [&] { return by_growth(size, request, options_.host_wait_ms, found); };
+  if (parts_ && options_.host_wait_ms > moment_ms && grows()) return true;
+  if (parts_ && own && wait_unlocked(lock, kContextLine, request.own_free, kForEver_ms) && grows()) return true;
+  return parts_ && fits(size) && wait_for_others(lock) && grows();
+}
+
 Grant Tape::allocate(const Request& request) {
   std::unique_lock lock(mutex_);
   if (!parts_ || request.bytes == 0) return {Verdict::kCapacity, 0, 0};
@@ -302,24 +316,8 @@ Grant Tape::allocate(const Request& request) {
     stats_.hits.add(1);
     return {Verdict::kServed, 0, serve(found, request)};
   }
-  std::uint64_t begin = now_ns();
-  const bool own = waits_for_own_free(request);
-  const unsigned moment_ms = std::min(kBeforeGrowth_ms, options_.host_wait_ms);
-  bool served = false;
-  if (own && moment_ms != 0) {  // memory before speed
-    const std::uint64_t record = oldest_own_free(size, request);
-    served = record != 0 && !parts_->timelines.is_stuck(kContextLine, record) &&
-             wait_unlocked(lock, kContextLine, record, moment_ms) && from_hole(size, request, Effort::kAsk, found);
-  }
-  if (parts_ && !served) served = by_growth(size, request, moment_ms, found);
-  if (parts_ && !served && options_.host_wait_ms > moment_ms)
-    served = by_growth(size, request, options_.host_wait_ms, found);
-  if (parts_ && !served && own && wait_unlocked(lock, kContextLine, request.own_free, kForEver_ms))
-    served = by_growth(size, request, options_.host_wait_ms, found);
-  if (parts_ && !served && fits(size) && wait_for_others(lock))
-    served = by_growth(size, request, options_.host_wait_ms, found);
+  const bool served = by_patience(lock, size, request, found);
   if (!parts_) return {Verdict::kCapacity, 0, 0};
-  stats_.pool_ns.add(now_ns() - begin);
   int error = parts_->growth.take_error();
   if (int refusal = fence_.take_error(); refusal != 0) {
     note_holes();
@@ -336,12 +334,11 @@ Grant Tape::allocate_overflow(Request request) {
   std::lock_guard lock(mutex_);
   if (!parts_ || request.bytes == 0 || request.bytes > options_.overflow) return {Verdict::kCapacity, 0, 0};
   request.location = Location::kHost;
-  std::uint64_t begin = now_ns();
+  const SlowPath spent(stats_);
   Granules size = granules_for(request.bytes + options_.red_zone);
   Found found;
   const bool served =
       from_hole(size, request, Effort::kAsk, found) || by_growth(size, request, options_.host_wait_ms, found);
-  stats_.pool_ns.add(now_ns() - begin);
   int error = parts_->growth.take_error();
   if (int refusal = fence_.take_error(); refusal != 0) return {Verdict::kDriverError, refusal, 0};
   if (!served) return {Verdict::kCapacity, error, 0};
@@ -463,14 +460,13 @@ void Tape::captures_ended() {
 std::uint64_t Tape::trim(std::uint64_t keep) {
   std::lock_guard lock(mutex_);
   if (!parts_) return 0;
-  std::uint64_t begin = now_ns();
+  const SlowPath spent(stats_);
   parts_->timelines.forget_pending();
   parts_->timelines.grant_patience(options_.host_wait_ms);
   options_.size = std::min(options_.size, keep);  // a prefill on its way does not take it again
   parts_->space.settle_recent();
   std::uint64_t given_back = parts_->growth.trim(keep);
   note_holes();
-  stats_.pool_ns.add(now_ns() - begin);
   return given_back;
 }
 

@@ -1,5 +1,7 @@
 #include "pool/timelines.h"
 
+#include "pool/host_wait.h"
+
 namespace gpupool {
 namespace {
 
@@ -194,7 +196,7 @@ bool Timelines::wait_on_host(Line owner, std::uint64_t record) {
   Timeline& line = lines_[owner];
   const Record* made = find_or_later(line, record);
   if (made == nullptr) return false;
-  stats_.host_waits.add(1);
+  const HostWait wait(stats_);
   if (!fence_.wait_on_host(made->event, patience_ms_)) {
     patience_ms_ = 0;
     line.stuck = made->number;

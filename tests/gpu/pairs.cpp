@@ -13,7 +13,7 @@ class Runtime {
   void* take(std::size_t bytes) {
     void* block = nullptr;
     return (ordered_ ? cudaMallocAsync(&block, bytes, stream_) : cudaMalloc(&block, bytes)) == cudaSuccess ? block
-                                                                                                             : nullptr;
+                                                                                                           : nullptr;
   }
   void give(void* block, std::size_t) {
     gpu_pairs::must((ordered_ ? cudaFreeAsync(block, stream_) : cudaFree(block)) == cudaSuccess, "a free");

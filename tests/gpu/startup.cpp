@@ -30,8 +30,9 @@ int main(int count, char** words) {
   const auto before_large = Clock::now();
   if (cudaMalloc(&block, std::strtoull(words[1], nullptr, 10)) != cudaSuccess) return 1;
   const double large = milliseconds_since(before_large);
-  std::printf("{\"first_call_ms\": %.3f, \"first_allocation_ms\": %.3f, \"large_ms\": %.3f, \"end_s\": %.6f}\n", first_call,
-              first_allocation, large, std::chrono::duration<double>(Clock::now().time_since_epoch()).count());
+  std::printf("{\"first_call_ms\": %.3f, \"first_allocation_ms\": %.3f, \"large_ms\": %.3f, \"end_s\": %.6f}\n",
+              first_call, first_allocation, large,
+              std::chrono::duration<double>(Clock::now().time_since_epoch()).count());
   std::fflush(stdout);
   return 0;
 }

@@ -21,7 +21,6 @@ SECOND = {DEFAULT: (b.PLAIN, {}), "pool, PyTorch's cache": (b.POOL, {})}
 GROWN = {"auto_growth, cudaMallocAsync": (b.POOL, {**ASYNC, **GROWTH}), "auto_growth, no PyTorch cache": (b.POOL, {**NO_CACHE, **GROWTH})}
 
 LINE = re.compile(r": ([\d.]+) s, last loss ([-\d.naif]+), live peak (\d+) MiB, reserved peak (\d+) MiB")
-FIGURES = ("reserved.peak", "live.peak", "needed.peak", "fences", "host_waits", "migrations", "growth_steps", "pool_ns")
 
 
 class Run:
@@ -33,11 +32,13 @@ class Run:
 def plan(bench):
     """Every run in order: the modes alternate, and what matters most comes first, should the time run out."""
     workloads = WORKLOADS[:1] if bench.quick else WORKLOADS
+    if bench.modes:
+        wanted = [mode for mode in {**FIRST, **SECOND, **GROWN}.items() if any(name in mode[0] for name in bench.modes)]
+        return [(workload, mode) for workload in workloads for mode in wanted] * bench.rounds
     first = [(workload, mode) for workload in workloads for mode in FIRST.items()]
     second = [(workload, mode) for workload in workloads
               for mode in (*SECOND.items(), *(GROWN.items() if workload in GROWING else ()))]
-    return [run for run in first + second + (first + second) * (bench.rounds - 1)
-            if not bench.modes or any(word in run[1][0] for word in bench.modes)]
+    return first + second + (first + second) * (bench.rounds - 1)
 
 
 def measure(bench, result):
@@ -69,10 +70,10 @@ def shown(name, runs, usual):
     row = [name, f"{seconds:.2f}", f"{seconds / usual:.3f}", f"{runs[-1].loss:.4f}", len(runs)]
     if not pool:
         return row + [f"{runs[-1].torch_reserved:,.0f}", f"{runs[-1].torch_live:,.0f}", "", f"{runs[-1].torch_reserved / runs[-1].torch_live:.3f}",
-                      *[""] * 5]
+                      *[""] * 6]
     reserved, live, needed = (pool[f"{gauge}.peak"] / b.MIB for gauge in ("reserved", "live", "needed"))
     return row + [f"{reserved:,.0f}", f"{live:,.0f}", f"{needed:,.0f}", f"{needed / live:.3f}", pool["fences"], pool["host_waits"],
-                  pool["migrations"], pool["growth_steps"], f"{pool['pool_ns'] / 1e6:.0f}"]
+                  f"{pool['host_wait_ns'] / 1e6:.0f}", pool["migrations"], pool["growth_steps"], f"{pool['pool_ns'] / 1e6:.0f}"]
 
 
 def judge(result, workload, name, runs, default):
@@ -95,7 +96,7 @@ def check(bench, result):
         default = modes.get(DEFAULT)
         rows = result.table(f"{workload}: seconds of the steps (median), memory in MiB; ratio is needed / live, for PyTorch reserved / live",
                             ["mode", "s", "x default", "last loss", "runs", "reserved", "live", "needed", "ratio", "fences", "host waits",
-                             "migrations", "growth steps", "pool ms"])
+                             "waited ms", "migrations", "growth steps", "pool ms"])
         if not default:
             result.expect(False, f"{workload}: no run of the default")
             continue
