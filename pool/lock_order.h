@@ -1,12 +1,14 @@
 // The locks of the core in the one order in which a thread may take them, and the mutexes that check it. With
-// GPUPOOL_CHECK_LEVEL 0 (as released) a RankedMutex is a std::mutex; from 1 on each thread keeps count of what it
-// holds, and a lock out of order ends the process with a line that names both. Header only, for every layer.
+// GPUPOOL_CHECK_LEVEL 0 (as released) a RankedMutex is a std::mutex, a tape's one that spins first; from 1 on each
+// thread keeps count of what it holds, and a lock out of order ends the process with a line that names both. Header
+// only, for every layer.
 #pragma once
 
 #include <condition_variable>
 #include <cstdint>
 #include <cstdlib>
 #include <mutex>
+#include <type_traits>
 
 namespace gpupool {
 
@@ -79,13 +81,35 @@ class CheckedMutex {
   std::mutex mutex_;
 };
 
+/// For what is held some hundred nanoseconds at a time by many threads: falling asleep and being woken takes longer.
+class SpinningMutex : public std::mutex {
+ public:
+  void lock() {
+    for (unsigned turn = 0; turn < kTurns; ++turn) {
+      if (try_lock()) return;
+      pause();
+    }
+    std::mutex::lock();
+  }
+
+ private:
+  static constexpr unsigned kTurns = 64;  // a few microseconds
+  static void pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("isb" ::: "memory");
+#endif
+  }
+};
+
 #if defined(GPUPOOL_CHECK_LEVEL) && GPUPOOL_CHECK_LEVEL >= 1
 template <LockRank rank>
 using RankedMutex = CheckedMutex<rank>;
 using RankedCondition = std::condition_variable_any;
 #else
 template <LockRank rank>
-using RankedMutex = std::mutex;
+using RankedMutex = std::conditional_t<rank == LockRank::kTape, SpinningMutex, std::mutex>;
 using RankedCondition = std::condition_variable;
 #endif
 

@@ -492,6 +492,7 @@ void Tape::retire() {
 HoleSummary Tape::holes() const {
   std::lock_guard lock(mutex_);
   if (!parts_) return {};
+  parts_->space.settle_recent();
   if (parts_->handles.host_bytes() == 0) {
     return {parts_->space.hole_count(), bytes_of_64(parts_->space.hole_granules()),
             bytes_of(parts_->space.largest().size())};
