@@ -5,7 +5,7 @@
 namespace gpupool {
 namespace {
 
-constexpr std::size_t kFirstBuckets = 2048;
+constexpr std::size_t kFirstBuckets = 2304;
 
 }  // namespace
 
