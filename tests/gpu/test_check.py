@@ -1,9 +1,12 @@
 """The parts of gpu-check that need neither a GPU nor a driver: running programs, judging figures, rendering."""
+import json
+import math
 import pathlib
 import sys
 import tempfile
 import time
 import unittest
+import xml.etree.ElementTree
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -80,6 +83,23 @@ class Rendering(unittest.TestCase):
         self.assertIn("- Failed: tests/gpu/a.cpp:1: no", text)
         self.assertNotIn("/some/where", text)
         self.assertIn("| x\\|y |", text)
+
+    def test_pictures_lie_beside_the_page(self):
+        with tempfile.TemporaryDirectory() as holder:
+            page, results = pathlib.Path(holder) / "page.md", pathlib.Path(holder) / "results.json"
+            page.write_text(f"{render.MARKER}\n")
+            bars = [["theirs <1>", 12.5, False], ["ours", 0.4, True]]
+            with_chart = json.loads(self.RESULTS % 1)
+            with_chart["checks"]["quiet"]["charts"] = {"pairs": {"title": "Pairs", "unit": "us", "bars": bars}}
+            results.write_text(json.dumps(with_chart))
+            render.render(results, page)
+            drawn = (page.parent / "pairs.svg").read_text()
+        root = xml.etree.ElementTree.fromstring(drawn)
+        words = [element.text for element in root if element.tag.endswith("text")]
+        self.assertLess(words.index("ours"), words.index("theirs <1>"))
+        widths = [float(element.get("width")) for element in root if element.tag.endswith("rect")][1:]
+        self.assertAlmostEqual(widths[1] / widths[0], math.log10(125) / math.log10(4), delta=0.01)  # the scale begins at 0.1
+        self.assertIn("12.5", words)
 
     def test_a_page_without_the_marker_is_left_alone(self):
         with tempfile.TemporaryDirectory() as holder:

@@ -70,6 +70,9 @@ def check(bench, result):
 
     rows = result.table(f"A free and an allocation of 0.5-100 kB, microseconds (medians of {pairs:,} pairs and {rounds} rounds)",
                         ["allocator", *(f"{live:,} live" for live in lives), f"p99 at {lives[-1]:,}", f"million pairs/s, {sizes[-1][1]} threads"])
+    middle = lives[len(lives) // 2]
+    result.chart("peers", f"A free and an allocation of 0.5-100 kB, {middle:,} live blocks", "us",
+                 [(name, round(median(name, middle, 1, "median_ns") / 1000, 2), mode == b.POOL) for name, _, mode in there if (name, middle, 1) in figures])
     for name, *_ in there:
         rows.append([name, *(f"{median(name, live, 1, 'median_ns') / 1000:.2f}" for live in lives),
                      f"{median(name, lives[-1], 1, 'p99_ns') / 1000:.2f}", f"{median(name, *sizes[-1], 'pairs_per_s') / 1e6:.2f}"])

@@ -1,7 +1,8 @@
-"""The results of a run as a section of a page: newest first, below the page's marker line."""
+"""The results of a run as a section of a page: newest first, below the page's marker line; their pictures beside it."""
 import json
 import re
 
+from . import chart
 from .result import markdown
 
 MARKER = "<!-- runs, newest first -->"
@@ -33,4 +34,8 @@ def render(results_file, page):
     text = page.read_text()
     if MARKER not in text:
         raise SystemExit(f"{page} has no line {MARKER}")
-    page.write_text(text.replace(MARKER, MARKER + "\n\n" + section(json.loads(results_file.read_text())).rstrip(), 1))
+    results = json.loads(results_file.read_text())
+    page.write_text(text.replace(MARKER, MARKER + "\n\n" + section(results).rstrip(), 1))
+    for check in results["checks"].values():
+        for name, drawn in check.get("charts", {}).items():
+            (page.parent / f"{name}.svg").write_text(chart.svg(drawn["title"], drawn["unit"], drawn["bars"]))

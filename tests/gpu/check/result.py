@@ -4,12 +4,16 @@ nothing about any of them."""
 
 class Result:
     def __init__(self):
-        self.tables, self.failures, self.notes = [], [], []
+        self.tables, self.failures, self.notes, self.charts = [], [], [], {}
 
     def table(self, title, columns):
         """Adds an empty table; rows are appended to what is returned."""
         self.tables.append({"title": title, "columns": list(columns), "rows": []})
         return self.tables[-1]["rows"]
+
+    def chart(self, name, title, unit, bars):
+        """A picture NAME.svg beside the page: bars of (name, value, whether it is ours)."""
+        self.charts[name] = {"title": title, "unit": unit, "bars": bars}
 
     def expect(self, holds, failure):
         if not holds:
@@ -21,7 +25,7 @@ class Result:
 
     def as_json(self, seconds):
         return {"passed": not self.failures, "seconds": round(seconds, 1), "failures": self.failures, "notes": self.notes,
-                "tables": self.tables}
+                "tables": self.tables, "charts": self.charts}
 
 
 def markdown(table):
