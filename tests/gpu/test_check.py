@@ -97,7 +97,8 @@ class Rendering(unittest.TestCase):
         root = xml.etree.ElementTree.fromstring(drawn)
         words = [element.text for element in root if element.tag.endswith("text")]
         self.assertLess(words.index("ours"), words.index("theirs <1>"))
-        widths = [float(element.get("width")) for element in root if element.tag.endswith("rect")][1:]
+        _, *bars = (element for element in root if element.tag.endswith("rect"))
+        widths = [float(bar.get("width")) for bar in bars]
         self.assertAlmostEqual(widths[1] / widths[0], math.log10(125) / math.log10(4), delta=0.01)  # the scale begins at 0.1
         self.assertIn("12.5", words)
 
