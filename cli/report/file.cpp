@@ -212,7 +212,7 @@ ProcessReport parse_report(const std::string& path, std::string_view text) {
   Json json;
   try {
     json = Json::parse(text);
-  } catch (const Json::parse_error& error) {
+  } catch (const Json::exception& error) {  // a number that no double holds is another kind
     const std::string_view message = error.what();
     const std::size_t end = message.find("] ");  // behind the library's own name for the fault
     refuse(path, std::string{message.substr(end == std::string_view::npos ? 0 : end + 2)});
