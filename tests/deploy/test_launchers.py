@@ -64,7 +64,7 @@ class Launchers(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("mpirun"), "no mpirun")
     def test_open_mpi(self):
-        anywhere = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        anywhere = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_plm": "isolated"}  # without ssh, too
         job = ["mpirun", "--oversubscribe", "-n", 4, GPUPOOL, "run", "--stats", self.folder / "real-%r.json", "--", *PROGRAM]
         self.assertEqual(self.ranks_of(*job, **anywhere), [0, 1, 2, 3])
 
