@@ -32,6 +32,7 @@ Outcome command(const std::vector<std::string>& words, const Variables& variable
   std::vector<std::string> environment;
   for (const auto& [name, value] : variables) environment.push_back(name + "=" + value);
   if (!variables.contains("PATH")) environment.push_back("PATH=/usr/bin:/bin");
+  if (!variables.contains("LD_LIBRARY_PATH")) environment.push_back("LD_LIBRARY_PATH=" GPUPOOL_TEST_NO_DRIVER);
   const pid_t child = fork();
   if (child == 0) {
     if (!freopen("/dev/null", "r", stdin) || !freopen(out.c_str(), "w", stdout) || !freopen(err.c_str(), "w", stderr))

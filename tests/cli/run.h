@@ -18,6 +18,7 @@ struct Outcome {
 using Variables = std::map<std::string, std::string>;
 
 /// `gpupool words...`; the environment is PATH (/usr/bin:/bin unless it is among them) and `variables`, nothing else.
+/// No driver of this machine is seen.
 Outcome command(const std::vector<std::string>& words, const Variables& variables = {});
 
 class Folder {

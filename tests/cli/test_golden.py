@@ -1,7 +1,7 @@
 """What people read, as it was: the text of each verb, in golden/NAME.txt. What changes from run to run is replaced by a word in
 capitals before the two are compared.
 
-    test_golden.py COMMAND [FRONT DRIVER_FOLDER NVML_FOLDER PROGRAM]
+    test_golden.py COMMAND NO_DRIVER_FOLDER [FRONT DRIVER_FOLDER NVML_FOLDER PROGRAM]
     test_golden.py --write COMMAND ...      writes them anew: look at the difference before it is kept
 """
 import os
@@ -14,7 +14,7 @@ import tempfile
 import unittest
 
 WRITE = "--write" in sys.argv
-COMMAND, *DRIVER = [os.path.abspath(word) for word in sys.argv[1:] if word != "--write"]
+COMMAND, NO_DRIVER, *DRIVER = [os.path.abspath(word) for word in sys.argv[1:] if word != "--write"]
 GOLDEN = pathlib.Path(__file__).resolve().parent / "golden"
 
 # Name, words, and what is in the environment besides PATH. Everything runs in the folder of the golden files.
@@ -54,7 +54,7 @@ class Golden(unittest.TestCase):
 
     def check(self, name, words, variables):
         words = [word.replace("PROGRAM", DRIVER[3]) if DRIVER else word for word in shlex.split(words)]
-        environment = {"PATH": f"{self.programs}:/usr/bin:/bin", **variables}
+        environment = {"PATH": f"{self.programs}:/usr/bin:/bin", "LD_LIBRARY_PATH": NO_DRIVER, **variables}
         ended = subprocess.run([COMMAND, *words], cwd=GOLDEN, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         text = self.steady(f"$ gpupool {' '.join(shlex.quote(word) for word in words)}\n{ended.stdout}{ended.stderr}[status {ended.returncode}]\n")
         file = GOLDEN / f"{name}.txt"
@@ -98,7 +98,7 @@ class Golden(unittest.TestCase):
         for name, words, variables in ON_A_CARD:
             with self.subTest(name):
                 # Programs of a moment are seen at work or not, so that what they leave of a card is not always the same.
-                cards = "" if words.startswith("size --") else ":" + DRIVER[2]
+                cards = ":" + (NO_DRIVER if words.startswith("size --") else DRIVER[2])
                 self.check(name, words, {"LD_LIBRARY_PATH": DRIVER[1] + cards, "GPUPOOL_SIM_MEMORY": "4GiB", **variables})
 
 
