@@ -41,7 +41,7 @@ Captures::Left Captures::erase(Predicate over) {
 }
 
 StreamHome current_home(const DriverApi& api, Captures& captures) {
-  const auto no_begin = captures.hold_begins();
+  const auto no_begin = captures.hold_off_begins();
   return home_of(api, captures.any_open() ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY);
 }
 

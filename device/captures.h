@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <shared_mutex>
 #include <thread>
 #include <vector>
 
@@ -17,14 +18,16 @@ namespace gpupool {
 
 class Captures {
  public:
-  /// Are there open captures? Under a tape's lock, or while begins are held, the answer holds until the lock is given
-  /// up, except that it may turn false.
+  /// Are there open captures? Under a tape's lock, or while begins are held off, the answer holds until the lock is
+  /// given up, except that it may turn false.
   bool any_open() const { return open_.load(std::memory_order_acquire) != 0; }
 
-  /// Held around every real begin, and while the host waits for a whole context by cuCtxSynchronize, which would kill a
-  /// capture that begins beside it.
   using Begins = RankedMutex<LockRank::kBegins>;
-  std::unique_lock<Begins> hold_begins() { return std::unique_lock<Begins>(begins_); }
+  /// Held around every real begin.
+  std::unique_lock<Begins> hold_to_begin() { return std::unique_lock<Begins>(begins_); }
+  /// Held by whoever does what would kill a capture that begins beside it, as waiting for a whole context by
+  /// cuCtxSynchronize does. Such threads do not wait for each other.
+  std::shared_lock<Begins> hold_off_begins() { return std::shared_lock<Begins>(begins_); }
 
   /// The stream that a capture begins on. Default streams differ by context, the per-thread one by thread too.
   struct Origin {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <mutex>
+#include <shared_mutex>
 #include <type_traits>
 
 namespace gpupool {
@@ -58,29 +59,6 @@ class LocksHeld {
   static inline __thread std::uint16_t held_[kLockRanks] = {};
 };
 
-template <LockRank rank>
-class CheckedMutex {
- public:
-  void lock() {
-    LocksHeld::check(rank);
-    mutex_.lock();
-    LocksHeld::add(rank);
-  }
-  /// Waits for nobody, so any order will do.
-  bool try_lock() {
-    if (!mutex_.try_lock()) return false;
-    LocksHeld::add(rank);
-    return true;
-  }
-  void unlock() {
-    LocksHeld::remove(rank);
-    mutex_.unlock();
-  }
-
- private:
-  std::mutex mutex_;
-};
-
 /// For what is held some hundred nanoseconds at a time by many threads: falling asleep and being woken takes longer.
 class SpinningMutex : public std::mutex {
  public:
@@ -103,13 +81,51 @@ class SpinningMutex : public std::mutex {
   }
 };
 
+/// What a lock of a rank is made of.
+template <LockRank rank>
+using PlainMutex = std::conditional_t<rank == LockRank::kTape, SpinningMutex,
+                                      std::conditional_t<rank == LockRank::kBegins, std::shared_mutex, std::mutex>>;
+
+template <LockRank rank>
+class CheckedMutex {
+ public:
+  void lock() {
+    LocksHeld::check(rank);
+    mutex_.lock();
+    LocksHeld::add(rank);
+  }
+  /// Waits for nobody, so any order will do.
+  bool try_lock() {
+    if (!mutex_.try_lock()) return false;
+    LocksHeld::add(rank);
+    return true;
+  }
+  void unlock() {
+    LocksHeld::remove(rank);
+    mutex_.unlock();
+  }
+  /// Where several may hold it at once.
+  void lock_shared() {
+    LocksHeld::check(rank);
+    mutex_.lock_shared();
+    LocksHeld::add(rank);
+  }
+  void unlock_shared() {
+    LocksHeld::remove(rank);
+    mutex_.unlock_shared();
+  }
+
+ private:
+  PlainMutex<rank> mutex_;
+};
+
 #if defined(GPUPOOL_CHECK_LEVEL) && GPUPOOL_CHECK_LEVEL >= 1
 template <LockRank rank>
 using RankedMutex = CheckedMutex<rank>;
 using RankedCondition = std::condition_variable_any;
 #else
 template <LockRank rank>
-using RankedMutex = std::conditional_t<rank == LockRank::kTape, SpinningMutex, std::mutex>;
+using RankedMutex = PlainMutex<rank>;
 using RankedCondition = std::condition_variable;
 #endif
 

@@ -188,7 +188,7 @@ WorkOnIt Home::before_plain_free(CUresult& error) const {
     const auto lock = tape_->hold();
     contexts = fence_->contexts();
   }
-  const auto no_begin = captures_.hold_begins();
+  const auto no_begin = captures_.hold_off_begins();
   if (captures_.any_open()) return WorkOnIt::kInFlight;
   for (CUcontext context : contexts) {
     const ContextGuard current(api_, context);

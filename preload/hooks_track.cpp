@@ -39,7 +39,7 @@ CUresult begin_capture(Flavour flavour, CUstream given, Ask ask) {
   const Guard guard;
   if (guard.nested()) return ask();
   const Captures::Origin origin = Captures::origin_of(setup().api, named(given, flavour));
-  const auto alone = process().captures.hold_begins();
+  const auto alone = process().captures.hold_to_begin();
   const AllTapes held;
   const CUresult result = ask();
   if (result == CUDA_SUCCESS) process().captures.began(origin);

@@ -184,7 +184,7 @@ Imports::Closed Imports::close(const Guard&, CUdeviceptr address) {
   lock.unlock();
   // Addresses of virtual memory are taken away without waiting for work on them.
   const ContextGuard current(setup().api, gone.block.context);
-  if (const auto no_begin = process().captures.hold_begins(); current.ok() && !process().captures.any_open())
+  if (const auto no_begin = process().captures.hold_off_begins(); current.ok() && !process().captures.any_open())
     setup().api.cuCtxSynchronize();
   unmap(gone);
   return Closed::kYes;
