@@ -28,7 +28,8 @@ SizeRow row_of(const Trace& trace, const Smallest& smallest) {
 
 Exit by_traces(const Arguments& arguments) {
   const ReplaySetup setup = replay_setup("size", arguments);
-  const ResolvedPool pool = resolve_for_replay(setup);
+  // What a trace needs does not depend on the card that it has to fit on.
+  const ResolvedPool pool = resolve_for_replay({setup.options, kLargestCard});
   std::vector<Trace> traces;
   for (const std::string& file : arguments.operands) {
     const std::size_t before = traces.size();

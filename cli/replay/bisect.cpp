@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "cli/console.h"
+#include "config/text.h"
+
 namespace gpupool::cli {
 
 Smallest smallest_pool(const Trace& trace, ResolvedPool pool) {
@@ -15,6 +18,10 @@ Smallest smallest_pool(const Trace& trace, ResolvedPool pool) {
   };
   set(Strategy::auto_growth, 0, card);
   const Outcome grown = play_pool(trace, pool);
+  if (grown.oom != 0) {
+    throw Problem(Exit::input, escaped(trace.name, trace.name.size()) + ": " + std::to_string(grown.oom) +
+                                   " requests do not fit even on a card of " + readable(card));
+  }
   const Bytes unit = std::max(pool.handle, kHandleGranularity);
   const auto units = [unit](Bytes bytes) { return (bytes + unit - 1) / unit; };
   // Below the live peak nothing fits; what auto_growth took is nearly always enough, and doubled until it is.

@@ -11,8 +11,6 @@
 namespace gpupool::cli {
 namespace {
 
-constexpr Bytes kLargeCard = 512_GiB;
-
 bool is_default(const Loaded& loaded, std::string_view key) {
   const auto row = static_cast<std::size_t>(find_option(key) - option_rows().data());
   return loaded.sources[row].kind == SourceKind::default_value;
@@ -32,7 +30,7 @@ ReplaySetup replay_setup(std::string_view verb, const Arguments& arguments) {
   Loaded loaded = arguments.has("--config") ? loaded_from(arguments.value("--config")) : load(nullptr);
   for (const Diagnostic& diagnostic : loaded.diagnostics) note(diagnostic.message());
   for (const Setting& setting : settings_of(verb, arguments)) apply(loaded, setting);
-  ReplaySetup setup{loaded.options.pool, kLargeCard};
+  ReplaySetup setup{loaded.options.pool, kLargestCard};
   if (is_default(loaded, "pool.strategy")) setup.options.strategy = Strategy::auto_growth;
   if (arguments.has("--card")) {
     setup.card = bytes_of_text("--card", arguments.value("--card"));

@@ -4,8 +4,12 @@
 #include "cli/verbs.h"
 #include "config/load.h"
 #include "config/options.h"
+#include "pool/granule.h"
 
 namespace gpupool::cli {
+
+/// As much as one tape can address.
+inline constexpr Bytes kLargestCard = kMaxTapeBytes;
 
 struct ReplaySetup {
   PoolOptions options;

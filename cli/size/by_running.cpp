@@ -38,12 +38,14 @@ struct Found {
   double lost = 0;      // the greatest share of a need that holes took
   Bytes on_cards = 0;   // what the processes had of them by our count, at their peaks
   Bytes processes = 0;  // that used device memory
+  Bytes refused = 0;    // requests that were out of memory
 };
 
 void add_rows(Found& found, const ProcessReport& report) {
   const std::string who = "rank " + report.rank + ": " + report.executable + " (process " + std::to_string(report.pid);
   const nlohmann::ordered_json facts{{"pid", report.pid}, {"rank", report.rank}, {"coverage", report.coverage}};
   const std::size_t before = found.plan.rows.size();
+  for (const PastReport& past : report.past) found.refused += past.refused;
   for (const PoolReport& pool : report.pools) {
     found.plan.rows.push_back({who + ", device " + std::to_string(pool.device) + ")", pool.needed.peak, facts});
     found.plan.rows.back().facts["peak_live_bytes"] = pool.live.peak;
@@ -92,6 +94,8 @@ Exit size_by_running(const Arguments& arguments) {
   } else if (ended != 0) {
     note("the program ended with status " + std::to_string(ended));
   }
+  if (found.refused != 0)
+    note("out of memory: " + std::to_string(found.refused) + " requests; it needs more than was counted here");
   if (found.plan.rows.empty())
     throw Problem(Exit::broken,
                   "no process of it used device memory through the preload; gpupool doctor -- PROGRAM may know why");
@@ -107,7 +111,7 @@ Exit size_by_running(const Arguments& arguments) {
     found.plan.card = card->total;
     found.plan.card_name = card->name;
   }
-  return conclude(arguments, found.plan, ended == 0 || stopped ? Exit::ok : Exit::warning);
+  return conclude(arguments, found.plan, (ended == 0 || stopped) && found.refused == 0 ? Exit::ok : Exit::warning);
 }
 
 }  // namespace gpupool::cli

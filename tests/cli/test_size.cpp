@@ -61,6 +61,21 @@ TEST_CASE("traces: the largest counts, and the configuration is written once") {
   CHECK(contains(command({"size", small}).out, "next time: pool.size=64MiB"));
 }
 
+TEST_CASE("what a trace needs does not depend on the card that it has to fit on") {
+  const Folder folder;
+  const std::string small = folder.file("small.csv", "a,1,104857600\nf,1\n");
+  const Outcome tight = command({"size", "--card", "64MiB", small});
+  CHECK(tight.status == 0);
+  CHECK(contains(tight.out, "need 100 MiB"));
+  CHECK(contains(tight.out, "does not fit"));
+  CHECK(contains(command({"size", "--card", "1GiB", small}).out, "need 100 MiB"));
+  const Outcome large = command({"size", "--card", "1GiB", folder.file("large.csv", "a,1,550829555712\nf,1\n")});
+  CHECK(contains(large.out, "need 513 GiB"));
+  const Outcome beyond = command({"size", folder.file("beyond.csv", "a,1,5508295557120\nf,1\n")});
+  CHECK(beyond.status == 3);
+  CHECK(contains(beyond.err, "beyond.csv: 1 requests do not fit even on a card of"));
+}
+
 TEST_CASE("--target-waste takes the largest handle that keeps it") {
   const std::string trace = source_path("tests/data/traces/gpt_varlen.csv.gz");
   const json loose = json::parse(command({"size", trace, "--json", "--target-waste", "20%"}).out);
@@ -123,6 +138,15 @@ TEST_CASE("a program: counted past the pool, or in a pool that grows") {
     CHECK(shown["needed_bytes"] < 60 << 20);
     CHECK(shown["size_bytes"] == 64 << 20);
   }
+}
+
+TEST_CASE("a program that was refused memory needs more than was counted, and that is told") {
+  const Variables variables{{"LD_LIBRARY_PATH", GPUPOOL_TEST_DRIVER}, {"GPUPOOL_SIM_MEMORY", "1GiB"}};
+  const Outcome counted = command({"size", "--", GPUPOOL_TEST_PROGRAM, "out_of_memory"}, variables);
+  CAPTURE(counted.err);
+  CHECK(counted.status == 1);
+  CHECK(contains(counted.err, "out of memory: 1 requests"));
+  CHECK(contains(counted.out, "next time: pool.size="));
 }
 
 TEST_CASE("a recorded run: one row for each device, with its rank") {
