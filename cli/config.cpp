@@ -70,6 +70,8 @@ Exit check(const std::string& file) {
 }  // namespace
 
 Exit config_verb(const Arguments& arguments) {
+  arguments.allow_one_of({"--schema", "--check", "--init"});
+  arguments.allow_one_of({"--check", "--json"});
   if (arguments.has("--schema")) {
     print(json_schema());
     return Exit::ok;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -73,7 +74,24 @@ std::string trimmed(std::string text) {
   return text;
 }
 
+namespace {
+
+// A limit on the size of files (ulimit -f) ends a process by a signal, unless that is ignored: then write says so.
+class FileLimitTold {
+ public:
+  FileLimitTold() : before_(std::signal(SIGXFSZ, SIG_IGN)) {}
+  ~FileLimitTold() { std::signal(SIGXFSZ, before_); }
+  FileLimitTold(const FileLimitTold&) = delete;
+  FileLimitTold& operator=(const FileLimitTold&) = delete;
+
+ private:
+  void (*before_)(int);
+};
+
+}  // namespace
+
 void write_new_file(const std::string& path, std::string_view text) {
+  const FileLimitTold told;
   const int file = new_file(path);
   bool complete = write_all(file, text);
   int error = errno;

@@ -26,6 +26,7 @@ void add_traces(const std::string& file, std::vector<ProcessReport>& reports, st
 }  // namespace
 
 Exit report_verb(const Arguments& arguments) {
+  for (const char* other : {"--html", "--json", "--leftover"}) arguments.allow_one_of({"--torch-snapshot", other});
   if (arguments.has("--torch-snapshot")) {
     if (arguments.operands.size() != 1) throw Problem(Exit::usage, "--torch-snapshot: takes one trace");
     write_new_file(arguments.value("--torch-snapshot"), torch_snapshot(read_traces(arguments.operands.front())));

@@ -30,6 +30,7 @@ Letters letters_here() {
 }  // namespace
 
 Exit top_verb(const Arguments& arguments) {
+  arguments.allow_one_of({"--json", "--openmetrics"});
   const unsigned interval_ms = interval_of(arguments);
   const std::string folder = page_folder();
   const bool data = arguments.has("--json") || arguments.has("--openmetrics");

@@ -1,6 +1,8 @@
 // See verbs.h.
 #include "cli/verbs.h"
 
+#include "cli/console.h"
+
 namespace gpupool::cli {
 namespace {
 
@@ -41,6 +43,16 @@ const Verb* find_verb(std::string_view name) {
     if (verb.name == name) return &verb;
   }
   return nullptr;
+}
+
+void Arguments::allow_one_of(std::initializer_list<std::string_view> those) const {
+  std::string_view given;
+  for (const std::string_view option : those) {
+    if (!has(option)) continue;
+    if (!given.empty())
+      throw Problem(Exit::usage, std::string{given} + " and " + std::string{option} + ": one of them at a time");
+    given = option;
+  }
 }
 
 std::string Arguments::value(std::string_view option) const {

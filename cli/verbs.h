@@ -2,6 +2,7 @@
 // Constant tables; Arguments is a value. A verb is a function from Arguments to an exit status, in the file of its
 // name; what goes wrong on the way is thrown as a Problem (console.h) and told by main().
 #pragma once
+#include <initializer_list>
 #include <map>
 #include <span>
 #include <string>
@@ -44,6 +45,8 @@ struct Arguments {
   std::string value(std::string_view option) const;
   /// All values given, in order.
   std::vector<std::string> values(std::string_view option) const;
+  /// Of options that each ask for another work: a Problem when more than one was given.
+  void allow_one_of(std::initializer_list<std::string_view> options) const;
 };
 
 struct Verb {

@@ -39,9 +39,11 @@ class BadInput(unittest.TestCase):
         self.folder = pathlib.Path(holder.name)
 
     addresses = 2 << 30  # that a command may have
+    largest_file = resource.RLIM_INFINITY
 
     def become(self):
         resource.setrlimit(resource.RLIMIT_AS, (self.addresses, self.addresses))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (self.largest_file, self.largest_file))
 
     def nobody(self):
         os.setgroups([])
@@ -197,6 +199,13 @@ class BadInput(unittest.TestCase):
         self.assertEqual(taken.read_bytes(), b"precious")
         self.assertFalse((self.folder / "elsewhere").exists())
         self.assertFalse((self.folder / "started").exists())
+
+    def test_a_limit_on_the_size_of_files_is_told(self):
+        self.largest_file = 8192
+        ended = self.run_as(["report", self.file("rank.json", REPORT), "--html", PAGE])
+        self.assertEqual(ended.returncode, 5, ended)
+        self.assertIn(f"{PAGE}: File too large", ended.stderr)
+        self.assertFalse((self.folder / PAGE).exists())
 
     def test_a_full_disk_is_told(self):
         for words in (["report", self.file("rank.json", REPORT)], ["config"], ["help", "--as", "man"]):

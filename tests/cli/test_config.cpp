@@ -90,3 +90,20 @@ TEST_CASE("--schema is JSON") { CHECK(nlohmann::json::parse(command({"config", "
 TEST_CASE("no colours where no terminal is") {
   CHECK_FALSE(contains(command({"doctor"}, {{"TERM", "xterm"}}).out, "\033"));
 }
+
+TEST_CASE("options that each ask for another work are refused together, and nothing is written") {
+  const Folder folder;
+  const std::vector<std::vector<std::string>> both = {
+      {"config", "--init", folder / "made.json", "--schema"},
+      {"config", "--init", folder / "made.json", "--check", folder / "none.json"},
+      {"report", "--torch-snapshot", folder / "made.json", "--html", folder / "made.html", "trace"},
+      {"top", "--json", "--openmetrics"},
+  };
+  for (const std::vector<std::string>& words : both) {
+    const Outcome outcome = command(words);
+    CAPTURE(words, outcome.err);
+    CHECK(outcome.status == 2);
+    CHECK(contains(outcome.err, "one of them at a time"));
+  }
+  CHECK(read_text(folder / "made.json").empty());
+}
