@@ -50,6 +50,18 @@ int new_file(const std::string& path) {
                                   (errno == EEXIST ? "exists already and is not overwritten" : error_text(errno)));
 }
 
+// A limit on the size of files (ulimit -f) ends a process by a signal, unless that is ignored: then write says so.
+class FileLimitTold {
+ public:
+  FileLimitTold() : before_(std::signal(SIGXFSZ, SIG_IGN)) {}
+  ~FileLimitTold() { std::signal(SIGXFSZ, before_); }
+  FileLimitTold(const FileLimitTold&) = delete;
+  FileLimitTold& operator=(const FileLimitTold&) = delete;
+
+ private:
+  void (*before_)(int);
+};
+
 }  // namespace
 
 void print(std::string_view text) {
@@ -73,22 +85,6 @@ std::string trimmed(std::string text) {
   text.erase(text.find_last_not_of(' ') + 1);
   return text;
 }
-
-namespace {
-
-// A limit on the size of files (ulimit -f) ends a process by a signal, unless that is ignored: then write says so.
-class FileLimitTold {
- public:
-  FileLimitTold() : before_(std::signal(SIGXFSZ, SIG_IGN)) {}
-  ~FileLimitTold() { std::signal(SIGXFSZ, before_); }
-  FileLimitTold(const FileLimitTold&) = delete;
-  FileLimitTold& operator=(const FileLimitTold&) = delete;
-
- private:
-  void (*before_)(int);
-};
-
-}  // namespace
 
 void write_new_file(const std::string& path, std::string_view text) {
   const FileLimitTold told;

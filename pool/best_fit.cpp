@@ -18,7 +18,6 @@ Segment* BestFit::insert(Range range, Granules before) {
 void BestFit::take(const Hole& whole, Range part, const Block& taken) {
   if (kind(*whole.segment) == Kind::kRecent) {
     recent_.remove_oldest(part.size());
-    recent_granules_ -= part.size();
     fragments_.discard(whole.history);
     become_block(*whole.segment, taken);
     return;
@@ -71,13 +70,11 @@ void BestFit::become_recent(Segment* segment, History history) {
   if (const Granules size = recent_.in_the_way(); size != 0) settle_oldest(size);
   become(*segment, Kind::kRecent, history.bits());
   recent_.add(segment->range());
-  recent_granules_ += segment->size;
 }
 
 void BestFit::settle_oldest(Granules size) {
   Segment* segment = segments_.find(recent_.oldest(size));
   recent_.remove_oldest(size);
-  recent_granules_ -= size;
   become_hole(segment, history_of(*segment));
 }
 
@@ -259,7 +256,7 @@ const char* BestFit::validate() const {
   if (segments != segments_.count()) return "best_fit: segments that are not reached";
   if (gaps != gap_tree_.size) return "best_fit: the index of gaps holds what is none";
   if (holes != holes_.holes() || granules != holes_.granules()) return "best_fit: map and index count different holes";
-  if (recent != recent_.count() || recent_granules != recent_granules_) return "best_fit: blocks freed lately";
+  if (recent != recent_.count() || recent_granules != recent_.granules()) return "best_fit: blocks freed lately";
   if (wholly_free != wholly_free_) return "best_fit: wholly free granules";
   if (fragments != fragments_.in_use() || listed != fragments_.in_lists()) return "best_fit: fragments lost or shared";
   return nullptr;

@@ -120,7 +120,7 @@ class BestFit {
 
   /// Pieces that are free, those that were freed lately among them, and their sum.
   std::uint64_t hole_count() const { return holes_.holes() + recent_.count(); }
-  std::uint64_t hole_granules() const { return holes_.granules() + recent_granules_; }
+  std::uint64_t hole_granules() const { return holes_.granules() + recent_.granules(); }
   /// Granules of handle-sized, handle-aligned pieces that lie wholly in holes.
   std::uint64_t wholly_free_granules() const { return wholly_free_; }
   std::uint64_t retained_bytes() const { return retained_bytes_; }
@@ -134,8 +134,8 @@ class BestFit {
   enum class Kind : std::uint32_t { kGap, kHole, kBlock, kRetained, kRecent, kEnd };
   using Gaps = OrderedMap<Granules>;
 
-  // A segment's marks: its kind in the lowest bits, then what there is to a block. Its content: a hole's history, a
-  // or a recent one's history, a block's buffer id.
+  // A segment's marks: its kind in the lowest bits, then what there is to a block. Its content: the history
+  // of a hole or of a recent one, a block's buffer id.
   static constexpr std::uint32_t kKindMask = 7;
   static constexpr std::uint32_t kStreamOrdered = 8;
   static constexpr std::uint32_t kPinned = 16;
@@ -198,7 +198,6 @@ class BestFit {
   Gaps::Tree gap_tree_;
   HoleIndex holes_;
   Recent recent_;
-  std::uint64_t recent_granules_ = 0;
   Fragments fragments_;
   std::uint64_t wholly_free_ = 0;
   std::uint64_t retained_bytes_ = 0;

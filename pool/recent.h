@@ -21,6 +21,7 @@ class Recent {
 
   static bool keeps(Granules size) { return size < kSizes; }
   unsigned count() const { return count_; }
+  std::uint64_t granules() const { return granules_; }
 
   /// Where the oldest block of that size begins; kNowhere when there is none.
   Granules oldest(Granules size) const {
@@ -32,6 +33,7 @@ class Recent {
     oldest_[size] = entry.newer;
     entry.size = 0;
     --count_;
+    granules_ -= size;
   }
 
   /// The size whose oldest block has to be removed before one can be added; 0 when there is room.
@@ -47,6 +49,7 @@ class Recent {
     newest_[size] = next_;
     next_ = static_cast<Index>((next_ + 1) % kMost);
     ++count_;
+    granules_ += size;
   }
 
   /// Is this block among them? Cost: O(blocks of its size).
@@ -68,6 +71,7 @@ class Recent {
   std::array<Index, kSizes> newest_{};  // means something where there is an oldest
   Index next_ = 0;
   unsigned count_ = 0;
+  std::uint64_t granules_ = 0;  // of all of them
 };
 
 }  // namespace gpupool
