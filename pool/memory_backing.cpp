@@ -124,8 +124,8 @@ CardMemory MemoryBacking::card_memory() {
   return {free_, options_.card_bytes};
 }
 
-void MemoryBacking::refuse(Operation operation, std::uint64_t nth, int code) {
-  orders_[index(operation)] = {calls(operation) + nth, code};
+void MemoryBacking::refuse(Operation operation, std::uint64_t nth, int code, std::uint64_t times) {
+  orders_[index(operation)] = {calls(operation) + nth, times, code};
 }
 
 void MemoryBacking::take_elsewhere(std::uint64_t bytes) { free_ -= bytes < free_ ? bytes : free_; }
@@ -146,7 +146,7 @@ bool MemoryBacking::usable(std::uint64_t address, std::uint64_t bytes) const {
 int MemoryBacking::count(Operation operation) {
   const std::uint64_t call = ++calls_[index(operation)];
   const Order& order = orders_[index(operation)];
-  return order.call == call ? order.code : 0;
+  return call >= order.call && call - order.call < order.times ? order.code : 0;
 }
 
 DriverAnswer MemoryBacking::broken(const char* rule) {

@@ -43,8 +43,9 @@ class MemoryBacking final : public Backing {
   CardMemory card_memory() override;
   bool has_host_memory() const override { return options_.placement == Placement::kChosen && options_.host_bytes != 0; }
 
-  /// From now on, the `nth` call (1 is the next) answers `code`; one such order per operation, a new one replaces it.
-  void refuse(Operation operation, std::uint64_t nth, int code);
+  /// From now on, the `nth` call (1 is the next) and those after it, `times` in all, answer `code`; one such order per
+  /// operation, a new one replaces it.
+  void refuse(Operation operation, std::uint64_t nth, int code, std::uint64_t times = 1);
   /// Memory that other processes hold: what card_memory() lacks. At most what is free now.
   void take_elsewhere(std::uint64_t bytes);
   void give_elsewhere(std::uint64_t bytes);
@@ -64,7 +65,8 @@ class MemoryBacking final : public Backing {
     std::uint64_t mapped_at = 0;  // 0: not mapped
   };
   struct Order {
-    std::uint64_t call = 0;  // number of the call to refuse; 0: none
+    std::uint64_t call = 0;  // number of the first call to refuse
+    std::uint64_t times = 0;
     int code = 0;
   };
   static constexpr std::size_t kOperations = 7;

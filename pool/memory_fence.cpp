@@ -105,15 +105,15 @@ void MemoryFence::end_captures() {
   for (Stream& stream : streams_) stream.capturing = false;
 }
 
-void MemoryFence::refuse(Operation operation, std::uint64_t nth, int code) {
-  orders_[index(operation)] = {calls(operation) + nth, code};
+void MemoryFence::refuse(Operation operation, std::uint64_t nth, int code, std::uint64_t times) {
+  orders_[index(operation)] = {calls(operation) + nth, times, code};
 }
 
 /// Counts a call; true if it was ordered to fail.
 bool MemoryFence::refused(Operation operation) {
   const std::uint64_t call = ++calls_[index(operation)];
   const Order& order = orders_[index(operation)];
-  if (order.call != call) return false;
+  if (call < order.call || call - order.call >= order.times) return false;
   error_ = order.code;
   return true;
 }

@@ -59,8 +59,9 @@ class MemoryFence final : public Fence {
   void begin_capture(StreamRef stream);
   void end_captures();
 
-  /// From now on, the `nth` call (1 is the next) is refused with `code`; one such order per operation.
-  void refuse(Operation operation, std::uint64_t nth, int code);
+  /// From now on, the `nth` call (1 is the next) and those after it, `times` in all, are refused with `code`; one such
+  /// order per operation.
+  void refuse(Operation operation, std::uint64_t nth, int code, std::uint64_t times = 1);
   std::uint64_t calls(Operation operation) const { return calls_[index(operation)]; }
 
  private:
@@ -69,7 +70,8 @@ class MemoryFence final : public Fence {
     bool capturing = false;
   };
   struct Order {
-    std::uint64_t call = 0;  // number of the call to refuse; 0: none
+    std::uint64_t call = 0;  // number of the first call to refuse
+    std::uint64_t times = 0;
     int code = 0;
   };
   static constexpr std::size_t kOperations = 5;

@@ -278,8 +278,9 @@ void Tape::settle(std::uint64_t own_free) {
 }
 
 // Would it fit if everything free lay in one piece and were done?
-bool Tape::fits(Granules size) const {
-  const std::uint64_t limit = std::min(options_.max, stats_.reserved.current() + parts_->growth.allowance());
+bool Tape::fits(Granules size, Room room) const {
+  const std::uint64_t more = room == Room::kHeldAndAllowed ? parts_->growth.allowance() : 0;
+  const std::uint64_t limit = std::min(options_.max, stats_.reserved.current() + more);
   return stats_.live.current() - stats_.overflow_live.current() + bytes_of(size) <= limit;
 }
 
@@ -298,7 +299,7 @@ bool Tape::by_patience(std::unique_lock<Mutex>& lock, Granules size, const Reque
   const auto grows = [&] { return by_growth(size, request, options_.host_wait_ms, found); };
   if (parts_ && options_.host_wait_ms > moment_ms && grows()) return true;
   if (parts_ && own && wait_unlocked(lock, kContextLine, request.own_free, kForEver_ms) && grows()) return true;
-  return parts_ && fits(size) && wait_for_others(lock) && grows();
+  return parts_ && fits(size, Room::kHeldAndAllowed) && wait_for_others(lock) && grows();
 }
 
 Grant Tape::allocate(const Request& request) {
@@ -325,7 +326,8 @@ Grant Tape::allocate(const Request& request) {
   }
   if (served) return {Verdict::kServed, 0, serve(found, request)};
   note_holes();
-  const bool fragmented = fits(size);
+  // What the driver refuses to give is not there, whatever it says to be free.
+  const bool fragmented = fits(size, error == 0 ? Room::kHeldAndAllowed : Room::kHeld);
   (fragmented ? stats_.oom_fragmentation : stats_.oom_capacity).add(1);
   return {fragmented ? Verdict::kFragmentation : Verdict::kCapacity, error, 0};
 }

@@ -111,7 +111,8 @@ class Tape {
   bool wait_unlocked(std::unique_lock<Mutex>& lock, Line line, std::uint64_t record, unsigned longest_ms);
   bool wait_for_others(std::unique_lock<Mutex>& lock);
   bool await(std::unique_lock<Mutex>& lock, Line line, std::uint64_t record, int& error);
-  bool fits(Granules size) const;
+  enum class Room : std::uint8_t { kHeld, kHeldAndAllowed };  // the latter: with what could still be taken
+  bool fits(Granules size, Room room) const;
   bool may_ask(const Request& request) const;
   bool is_located(Range hole, const Request& request) const;
   Range located(Range hole, const Request& request) const;
