@@ -131,7 +131,7 @@ Range Growth::choose_place(Granules size, const Request& request, Begin begins) 
   });
   for (const Candidate& candidate : candidates) {
     bool usable = p_.space.visit_holes(candidate.part, [&](const BestFit::Hole& hole) {
-      return p_.reuse.usable(hole, candidate.part, request, Effort::kAsk);
+      return p_.reuse.usable(hole, candidate.part, request, Effort::kFence);
     });
     if (usable) return candidate.part;
   }

@@ -12,7 +12,7 @@ constexpr unsigned kMostPassedOver = 16;  // fragments passed over in one hole b
 
 bool Reuse::known_complete(const Fragment& fragment, Effort effort) {
   if (effort == Effort::kBlock) return timelines_.wait_on_host(fragment.line, fragment.record);
-  return effort == Effort::kAsk && timelines_.complete(fragment.line, fragment.record);
+  return effort >= Effort::kAsk && timelines_.complete(fragment.line, fragment.record);
 }
 
 bool Reuse::make_ready(const BestFit::Hole& hole, Range part, const Request& request, Effort effort) {
@@ -24,8 +24,9 @@ bool Reuse::make_ready(const BestFit::Hole& hole, Range part, const Request& req
       case Need::kNothing:
         return true;
       case Need::kWait:
+        if (known_complete(fragment, std::min(effort, Effort::kAsk))) return true;
         waits_needed = true;
-        return effort != Effort::kLook;
+        return effort >= Effort::kFence;
       case Need::kCompletion:
         return known_complete(fragment, effort);
     }
@@ -50,8 +51,9 @@ bool Reuse::make_ready(const BestFit::Hole& hole, Range part, const Request& req
 Granules Reuse::blocked_until(const BestFit::Hole& hole, Range part, const Request& request, Effort effort) {
   Granules end = 0;
   space_.visit_history(hole, part, [&](const Fragment& fragment) {
-    bool blocked = timelines_.need(request, fragment.line, fragment.record) == Need::kCompletion &&
-                   !known_complete(fragment, effort);
+    const Need need = timelines_.need(request, fragment.line, fragment.record);
+    const bool stands = need == Need::kCompletion || (need == Need::kWait && effort < Effort::kFence);
+    const bool blocked = stands && !known_complete(fragment, effort);
     if (blocked) end = fragment.range.end;
     return !blocked;
   });

@@ -14,9 +14,9 @@ namespace gpupool {
 /// How far to go for a part of a hole, each step including those before it.
 enum class Effort : std::uint8_t {
   kLook,   // take it only if nothing need be done
-  kFence,  // put waits on the device
   kAsk,    // ask the driver whether records are complete
-  kBlock,  // wait on the host for them, while patience lasts
+  kFence,  // put waits on the device
+  kBlock,  // wait on the host for records, while patience lasts
 };
 
 class Reuse {

@@ -101,36 +101,46 @@ bool Tape::from_best_fit(Granules size, const Request& request, Found& found) co
   return parts_->reuse.ready(found.hole, found.part, request, Effort::kLook);
 }
 
-// The ladder's first rungs: a hole that is clean for this request, a fence, a look whether records are complete. Among
-// equal fits the one that costs least is taken; a larger hole only when no equal one may be used.
+// The ladder's first rungs: a hole that is clean for this request, a look whether records are complete, a fence. Among
+// equal fits the one that costs least is taken; a larger hole only when no equal one may be used as it is, for a fence
+// makes the requester's later work wait for somebody else's.
 bool Tape::from_hole(Granules size, const Request& request, Effort last, Found& found) {
   parts_->space.settle_recent();
-  const Range smallest = located(parts_->space.best_fit(size), request);
   const bool may_fence = request.line != kContextLine;
   for (Effort effort = last == Effort::kBlock ? last : Effort::kLook; effort <= last;
        effort = Effort(int(effort) + 1)) {
     if (effort == Effort::kFence && !may_fence) continue;
-    unsigned equal = 0;
-    unsigned larger = 0;
-    for (Range fit = smallest; !fit.empty(); fit = located(parts_->space.following(fit), request)) {
-      if (fit.size() != smallest.size() && effort < Effort::kAsk) break;
-      if (fit.size() == smallest.size() ? ++equal > kEqualFits : ++larger > kLargerFits) break;
-      if (!may_split(fit, size)) continue;
-      found = {parts_->space.hole_from(fit.begin), {fit.begin, fit.begin + size}};
-      if (effort >= Effort::kAsk) {
-        found.part = parts_->reuse.first_ready(found.hole, size, request, effort);
-        if (!found.part.empty()) return true;
-      } else if (parts_->reuse.ready(found.hole, found.part, request, effort)) {
-        return true;
-      }
+    if (from_fits(size, request, effort, found)) return true;
+    if ((effort != Effort::kLook || last == Effort::kLook) && from_largest(size, request, effort, found)) return true;
+  }
+  return false;
+}
+
+bool Tape::from_fits(Granules size, const Request& request, Effort effort, Found& found) {
+  const Range smallest = located(parts_->space.best_fit(size), request);
+  unsigned equal = 0;
+  unsigned larger = 0;
+  for (Range fit = smallest; !fit.empty(); fit = located(parts_->space.following(fit), request)) {
+    if (fit.size() != smallest.size() && effort == Effort::kLook) break;
+    if (fit.size() == smallest.size() ? ++equal > kEqualFits : ++larger > kLargerFits) break;
+    if (!may_split(fit, size)) continue;
+    found = {parts_->space.hole_from(fit.begin), {fit.begin, fit.begin + size}};
+    if (effort == Effort::kLook) {
+      if (parts_->reuse.ready(found.hole, found.part, request, effort)) return true;
+    } else {
+      found.part = parts_->reuse.first_ready(found.hole, size, request, effort);
+      if (!found.part.empty()) return true;
     }
   }
-  // Where memory was reserved up front the largest hole is often one that nothing has used yet.
+  return false;
+}
+
+// Where memory was reserved up front the largest hole is often one that nothing has used yet.
+bool Tape::from_largest(Granules size, const Request& request, Effort effort, Found& found) {
   const Range largest = parts_->space.largest();
-  if (largest.size() <= smallest.size() || !may_split(largest, size) || located(largest, request) != largest)
-    return false;
+  if (largest.size() < size || !may_split(largest, size) || located(largest, request) != largest) return false;
   found.hole = parts_->space.hole_from(largest.begin);
-  found.part = parts_->reuse.first_ready(found.hole, size, request, last);
+  found.part = parts_->reuse.first_ready(found.hole, size, request, effort);
   return !found.part.empty();
 }
 
@@ -194,7 +204,7 @@ bool Tape::by_growth(Granules size, const Request& request, unsigned patience_ms
   found.part = parts_->growth.extend(size, request);
   if (!found.part.empty()) {
     found.hole = parts_->space.hole_at(found.part.begin);
-    if (parts_->reuse.ready(found.hole, found.part, request, Effort::kAsk)) return true;
+    if (parts_->reuse.ready(found.hole, found.part, request, Effort::kFence)) return true;
   }
   return from_hole(size, request, Effort::kBlock, found);
 }
@@ -292,7 +302,7 @@ bool Tape::by_patience(std::unique_lock<Mutex>& lock, Granules size, const Reque
   if (own && moment_ms != 0) {
     const std::uint64_t record = oldest_own_free(size, request);
     if (record != 0 && !parts_->timelines.is_stuck(kContextLine, record) &&
-        wait_unlocked(lock, kContextLine, record, moment_ms) && from_hole(size, request, Effort::kAsk, found))
+        wait_unlocked(lock, kContextLine, record, moment_ms) && from_hole(size, request, Effort::kFence, found))
       return true;
   }
   if (parts_ && by_growth(size, request, moment_ms, found)) return true;
@@ -313,7 +323,7 @@ Grant Tape::allocate(const Request& request) {
   parts_->timelines.forget_pending();
   Found found;
   if (from_recent(size, request, found) || from_best_fit(size, request, found) ||
-      from_hole(size, request, may_ask(request) ? Effort::kAsk : Effort::kLook, found)) {
+      from_hole(size, request, may_ask(request) ? Effort::kFence : Effort::kLook, found)) {
     stats_.hits.add(1);
     return {Verdict::kServed, 0, serve(found, request)};
   }
@@ -340,7 +350,7 @@ Grant Tape::allocate_overflow(Request request) {
   Granules size = granules_for(request.bytes + options_.red_zone);
   Found found;
   const bool served =
-      from_hole(size, request, Effort::kAsk, found) || by_growth(size, request, options_.host_wait_ms, found);
+      from_hole(size, request, Effort::kFence, found) || by_growth(size, request, options_.host_wait_ms, found);
   int error = parts_->growth.take_error();
   if (int refusal = fence_.take_error(); refusal != 0) return {Verdict::kDriverError, refusal, 0};
   if (!served) return {Verdict::kCapacity, error, 0};

@@ -103,6 +103,8 @@ class Tape {
   bool from_recent(Granules size, const Request& request, Found& found) const;
   bool from_best_fit(Granules size, const Request& request, Found& found) const;
   bool from_hole(Granules size, const Request& request, Effort last, Found& found);
+  bool from_fits(Granules size, const Request& request, Effort effort, Found& found);
+  bool from_largest(Granules size, const Request& request, Effort effort, Found& found);
   bool by_patience(std::unique_lock<Mutex>& lock, Granules size, const Request& request, Found& found);
   bool by_growth(Granules size, const Request& request, unsigned patience_ms, Found& found);
   bool waits_for_own_free(const Request& request) const;

@@ -185,9 +185,10 @@ TEST_CASE("a plain free is recorded at once, and used again once it is known com
 }
 
 TEST_CASE("a stream waits for a plain free of its own thread, and not for another thread's") {
-  Scene scene;
+  Scene scene({.max = 4 * kMiB, .growth_bytes = 0});
   std::uint64_t p = scene.plain(kMiB);
   scene.on(kT, 512);
+  scene.plain(2 * kMiB - 512);  // leaves room for one more
   auto used = scene.fence.submit(kS);
   Freed freed = scene.tape.free(p, kContextLine);
   REQUIRE(freed.record != 0);
@@ -266,11 +267,25 @@ TEST_CASE("a tape that grows exactly gives the GPU a moment first, and once only
   REQUIRE(stuck.stats().host_waits.get() == 1);
 }
 
-TEST_CASE("another stream waits for the free, not for what came after it") {
+TEST_CASE("a stream takes memory that nothing waits for before what another stream freed") {
   Scene scene;
   scene.on(kT, 512);
   std::uint64_t p = scene.on(kS, kMiB);
   scene.on(kS, 512);  // keeps the hole to come apart from the rest
+  auto before_free = scene.fence.submit(kS);
+  scene.free_on(kS, p);
+  REQUIRE(scene.on(kT, kMiB) != p);
+  REQUIRE(!scene.fence.ordered_behind(kT, before_free));
+  REQUIRE(scene.tape.stats().fences.get() == 0);
+  scene.fence.complete(before_free);
+  REQUIRE(scene.on(kT, kMiB) == p);
+}
+
+TEST_CASE("another stream waits for the free, not for what came after it") {
+  Scene scene({.max = 2 * kMiB, .growth_bytes = 0});
+  scene.on(kT, 512);
+  std::uint64_t p = scene.on(kS, kMiB);
+  scene.on(kS, kMiB - 512);  // there is nothing else
   auto before_free = scene.fence.submit(kS);
   scene.free_on(kS, p);
   auto after_free = scene.fence.submit(kS);
