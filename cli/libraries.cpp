@@ -1,9 +1,11 @@
 // See libraries.h.
 #include "cli/libraries.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "cli/console.h"
+#include "cli/elf.h"
 #include "config/text.h"
 
 namespace gpupool::cli {
@@ -16,6 +18,17 @@ constexpr char kSeparators[] = " :";
 bool same_file(const std::string& a, const std::string& b) {
   std::error_code ignored;
   return a == b || fs::equivalent(a, b, ignored);
+}
+
+// Why `path` is no front that the loader would take here; empty when it is one.
+std::string fault_of_front(const std::string& path) {
+  const ElfFacts facts = elf_facts(path);
+  if (!facts.is_elf) return "is no library";
+  if (facts.other_machine) return "is for another processor or word size";
+  const auto shows = [&](const char* name) { return std::ranges::find(facts.exports, name) != facts.exports.end(); };
+  // The loader's own name beside one of the driver's: nobody else has both.
+  if (facts.is_shared && shows("dlsym") && shows("cuGetProcAddress_v2")) return "";
+  return "is not " + std::string{kFrontName} + ", whatever its name";
 }
 
 }  // namespace
@@ -44,6 +57,8 @@ std::string find_front(const std::string& wanted) {
       throw Problem(Exit::broken, escaped(found, found.size()) +
                                       ": LD_PRELOAD cannot hold a path with a blank or a colon; move it or link to it");
     }
+    if (const std::string fault = fault_of_front(found); !fault.empty())
+      throw Problem(Exit::input, escaped(found, found.size()) + " " + fault);
     return found;
   }
   std::string looked;

@@ -16,7 +16,7 @@ std::string own_folder();
 std::vector<std::string> library_places(const std::string& folder);
 
 /// Absolute path of the front: `wanted` if not empty, else the first place that has it. A Problem names what was looked
-/// at.
+/// at, and a file there that is no front.
 std::string find_front(const std::string& wanted);
 
 /// LD_PRELOAD with `front` first. What is there stays; a front that is there already, by whatever path, is not added

@@ -100,6 +100,7 @@ class Handler final : public nlohmann::json_sax<Json> {
   bool start_object(std::size_t) override {
     if (!open()) return false;
     if (in_list()) list_type_ = JsonType::other;
+    opened_.push_back({out_.settings.size(), places_.line(), places_.column()});
     path_.emplace_back();
     return true;
   }
@@ -120,6 +121,11 @@ class Handler final : public nlohmann::json_sax<Json> {
   }
   bool end_object() override {
     path_.pop_back();
+    const Opened opened = opened_.back();
+    opened_.pop_back();
+    const bool counts = !path_.empty() && !in_list() && (comment_depth_ == 0 || path_.size() < comment_depth_);
+    if (counts && opened.settings == out_.settings.size())
+      out_.settings.push_back({path_.back(), "{}", JsonType::empty_object, opened.line, opened.column});
     if (path_.size() < duplicate_depth_) duplicate_depth_ = 0;
     if (path_.size() < comment_depth_) comment_depth_ = 0;
     --depth_;
@@ -186,10 +192,17 @@ class Handler final : public nlohmann::json_sax<Json> {
     return 0;
   }
 
+  struct Opened {
+    std::size_t settings;  // before it
+    int line;              // of its key
+    int column;
+  };
+
   std::string_view text_;
   const char* const& read_;
   Places places_;
   JsonSettings& out_;
+  std::vector<Opened> opened_;     // of each open object
   std::vector<std::string> path_;  // full key at each open object
   std::set<std::string> seen_;
   std::size_t depth_ = 0;

@@ -1,7 +1,8 @@
 // A JSON object as a flat list of settings: {"pool": {"size": "8GiB"}} and {"pool.size": "8GiB"} both give pool.size.
-// Knows nothing of options. A key that begins with $ is a comment and is left out with its value. Each setting carries
-// the place of its key; a fault of syntax is one fault, and no settings. Nesting is bounded, and so is the text
-// (file.h). Throws nothing but std::bad_alloc.
+// Knows nothing of options. An object without members is a setting, too, so that its name can be judged. A key that
+// begins with $ is a comment and is left out with its value. Each setting carries the place of its key; a fault of
+// syntax is one fault, and no settings. Nesting is bounded, and so is the text (file.h). Throws nothing but
+// std::bad_alloc.
 #pragma once
 #include <string>
 #include <string_view>
@@ -9,7 +10,7 @@
 
 namespace gpupool {
 
-enum class JsonType { null, boolean, number, string, list_of_strings, other };
+enum class JsonType { null, boolean, number, string, list_of_strings, empty_object, other };
 
 struct JsonSetting {
   std::string key;   // path joined by points

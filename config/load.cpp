@@ -42,6 +42,7 @@ bool type_fits(ValueKind kind, JsonType type) {
       return kind == ValueKind::size || kind == ValueKind::size_or_share || kind == ValueKind::growth ||
              kind == ValueKind::handle;
     case JsonType::null:
+    case JsonType::empty_object:
     case JsonType::other:
       return false;
   }
@@ -58,6 +59,10 @@ std::string bad_value(const OptionRow& row, std::string_view text, Fault fault) 
   std::string problem = in_quotes(text) + " " + std::string{fault_text(fault)};
   if (fault == Fault::not_a_choice || fault == Fault::out_of_range) problem += " (" + range_text(row) + ")";
   return problem;
+}
+
+bool is_group(std::string_view key) {
+  return key == kDevicesKey || std::ranges::find(option_groups(), key, &OptionGroup::name) != option_groups().end();
 }
 
 class Loader {
@@ -142,6 +147,7 @@ class Loader {
   }
 
   void device_or_unknown(const Source& source, std::string_view key, std::string_view text, JsonType type) {
+    if (is_group(key)) return group(source, key, type);
     std::string_view rest = key;
     if (!rest.starts_with(kDevicesKey) || !rest.substr(kDevicesKey.size()).starts_with('.'))
       return unknown(source, key, {}, key);
@@ -152,6 +158,8 @@ class Loader {
     const std::string_view prefix = key.substr(0, key.size() - rest.size());
 
     const OptionRow* row = find_option(rest);
+    const bool is_pool = is_device_name(device) && (rest == "pool" || rest.empty());
+    if (is_pool && type == JsonType::empty_object) return;
     if (row == nullptr || row->group != "pool") return unknown(source, key, prefix, rest);
     if (!is_device_name(device)) {
       report({Severity::warning,
@@ -170,6 +178,11 @@ class Loader {
     out_.device_sources.push_back(source);
   }
 
+  void group(const Source& source, std::string_view key, JsonType type) {
+    if (type == JsonType::empty_object) return;
+    report({Severity::warning, source, std::string{key}, "is a group of options, not a value, and is ignored", {}, {}});
+  }
+
   void refuse(const Source& source, std::string_view key, const OptionRow& row, std::string_view text, Fault fault,
               std::string used) {
     std::vector<std::string> choices;
@@ -181,6 +194,8 @@ class Loader {
   void unknown(const Source& source, std::string_view key, std::string_view prefix, std::string_view rest) {
     std::vector<std::string> keys;
     for (const OptionRow& row : option_rows()) keys.emplace_back(row.key);
+    for (const OptionGroup& one : option_groups()) keys.emplace_back(one.name);
+    keys.emplace_back(kDevicesKey);
     std::string nearest{nearest_name(rest, keys)};
     if (!nearest.empty()) nearest.insert(0, escaped(prefix));
     report({Severity::warning, source, std::string{key}, "is no option and is ignored", std::move(nearest), {}});

@@ -129,7 +129,7 @@ struct Page {
   PageIdentity identity;
   std::uint64_t stat_count = 0;
   PageText<32> stat_names[kMostStats];  // "live", "live.peak", "requests": word i of PoolSlot::stats
-  Counter seen_ms;                      // time since the first CUDA call when a point of the curve was last due
+  Counter seen_ms;                      // the page's clock: time since the first CUDA call, as of the last look
   std::atomic<std::uint64_t> pool_count{0};
   PassedBytes passed;
   Mailbox mailbox;

@@ -91,6 +91,18 @@ std::uint64_t monotonic_ms() {
   return std::uint64_t(now.tv_sec) * 1000 + std::uint64_t(now.tv_nsec) / 1'000'000;
 }
 
+// What no writer leaves: a file without the pools that it counts, more entries than there is room for.
+std::string flaw_of(const Page& page, std::uint64_t bytes) {
+  const std::uint64_t pools = page.pool_count.load();
+  const bool fits = pools <= Page::kMostPools && page.stat_count <= kMostStats && page.call_count <= Page::kMostCalls &&
+                    page.curve.count.load() <= PageCurve::kMostPoints;
+  if (!fits) return "is damaged: it counts more entries than a page has; what it says may be wrong";
+  if (bytes >= page_file_bytes(pools)) return "";
+  const std::uint64_t left = (bytes - sizeof(Page)) / sizeof(PoolSlot);
+  return "is cut short: of its " + std::to_string(pools) + (pools == 1 ? " pool" : " pools") + " the numbers of " +
+         std::to_string(pools - left) + " are missing";
+}
+
 }  // namespace
 
 std::vector<const PoolSlot*> PageCopy::slots() const {
@@ -117,6 +129,10 @@ std::optional<PageCopy> read_page(const std::string& path, std::string& problem)
   page.version = 0;
   copy_out(file.number(), 0, static_cast<void*>(&page), sizeof(Page));
   copy.life = life_of(file.number(), page.identity);
+  if (info.st_size != 0 && info.st_size < off_t{sizeof(Page)} && page.magic.load() == kPageMagic) {
+    problem = "is cut short: " + std::to_string(info.st_size) + " bytes are left of " + std::to_string(sizeof(Page));
+    return std::nullopt;
+  }
   if (page.magic.load() == 0) {
     // Its writer is about to say more, or was killed before it could: then it is an empty page, once it is old enough.
     constexpr time_t kSettled = 10;
@@ -137,8 +153,10 @@ std::optional<PageCopy> read_page(const std::string& path, std::string& problem)
     problem = "does not have the layout of its version";
     return std::nullopt;
   }
+  const std::uint64_t size = static_cast<std::uint64_t>(info.st_size);
   const std::uint64_t pools = std::min<std::uint64_t>(page.pool_count.load(), Page::kMostPools);
-  for (std::uint64_t i = 0; i < pools && page_file_bytes(i + 1) <= std::uint64_t(info.st_size); ++i)
+  copy.flaw = flaw_of(page, size);
+  for (std::uint64_t i = 0; i < pools && page_file_bytes(i + 1) <= size; ++i)
     copy.pools.push_back(read_pool(file.number(), page, i));
   if (copy.life == Life::kRunning) {
     const std::uint64_t started = page.identity.started_ns / 1'000'000;
@@ -157,10 +175,11 @@ PagesFound find_pages(const std::string& folder, const std::string& except) {
     if (!name.starts_with(start) || name == except) continue;
     std::string problem;
     const std::string path = folder + "/" + name;
-    if (std::optional<PageCopy> copy = read_page(path, problem))
+    if (std::optional<PageCopy> copy = read_page(path, problem)) {
+      problem = copy->flaw;
       found.pages.push_back(std::move(*copy));
-    else if (!problem.empty())
-      found.problems.push_back(path + ": " + problem);
+    }
+    if (!problem.empty()) found.problems.push_back(path + ": " + problem);
   }
   closedir(listing);
   std::ranges::sort(found.pages, {}, [](const PageCopy& copy) { return copy.page->identity.pid; });

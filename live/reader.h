@@ -21,6 +21,7 @@ struct PageCopy {
   Life life = Life::kRunning;
   std::unique_ptr<Page> page;
   std::vector<std::unique_ptr<PoolSlot>> pools;
+  std::string flaw = {};  // what is missing or cannot be, a sentence; what is left of the page is here all the same
 
   std::vector<const PoolSlot*> slots() const;
   Report report() const { return collect(*page, slots(), life == Life::kGone ? Ending::kKilled : Ending::kRunning); }
@@ -28,7 +29,7 @@ struct PageCopy {
 
 struct PagesFound {
   std::vector<PageCopy> pages;        // by pid
-  std::vector<std::string> problems;  // a sentence for each file that has the name of a page and is none
+  std::vector<std::string> problems;  // a sentence for each file that is no page in spite of its name, or a flawed one
 };
 
 /// All pages of this user in `folder`, but not the file called `except`: a process must not open its own.

@@ -315,10 +315,7 @@ bool Tape::by_patience(std::unique_lock<Mutex>& lock, Granules size, const Reque
 Grant Tape::allocate(const Request& request) {
   std::unique_lock lock(mutex_);
   if (!parts_ || request.bytes == 0) return {Verdict::kCapacity, 0, 0};
-  if (request.bytes > options_.address_space) {
-    stats_.oom_capacity.add(1);
-    return {Verdict::kCapacity, 0, 0};
-  }
+  if (request.bytes > options_.address_space) return {Verdict::kCapacity, 0, 0};
   Granules size = granules_for(request.bytes + options_.red_zone);
   parts_->timelines.forget_pending();
   Found found;
@@ -338,8 +335,12 @@ Grant Tape::allocate(const Request& request) {
   note_holes();
   // What the driver refuses to give is not there, whatever it says to be free.
   const bool fragmented = fits(size, error == 0 ? Room::kHeldAndAllowed : Room::kHeld);
-  (fragmented ? stats_.oom_fragmentation : stats_.oom_capacity).add(1);
   return {fragmented ? Verdict::kFragmentation : Verdict::kCapacity, error, 0};
+}
+
+void Tape::count_refusal(Verdict verdict) {
+  std::lock_guard lock(mutex_);
+  (verdict == Verdict::kFragmentation ? stats_.oom_fragmentation : stats_.oom_capacity).add(1);
 }
 
 Grant Tape::allocate_overflow(Request request) {

@@ -40,6 +40,8 @@ class Tape {
   Grant allocate(const Request& request);
   /// The last rung, once the card and the driver have nothing: memory of the host (options.overflow). Slow to use.
   Grant allocate_overflow(Request request);
+  /// Counts a request that its program was refused: what allocate() could not serve, others may.
+  void count_refusal(Verdict verdict);
 
   /// Gives a block back on `line` (the stream of a stream-ordered free, or kContextLine for a plain one). kAwaited:
   /// waits with the lock released, as long as it takes, but not for a record that an open capture puts off.

@@ -2,12 +2,14 @@
 #include "preload/process.h"
 
 #include <pthread.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <new>
 
+#include "config/text.h"
 #include "preload/log.h"
 
 namespace gpupool {
@@ -69,7 +71,7 @@ Process::Process(const Setup& setup)
       registry(setup.api, captures),
       direct(page.page().passed),
       calls(page.page()),
-      curve(page.page().curve, static_cast<std::uint64_t>(setup.options.stats.interval.count())),
+      curve(page.page().curve, page.page().seen_ms, static_cast<std::uint64_t>(setup.options.stats.interval.count())),
       trace(setup.options.trace.path, registry) {}
 
 bool has_process() { return the_process.load(std::memory_order_acquire) != nullptr; }
@@ -102,6 +104,15 @@ std::string expand_path(const std::string& pattern, pid_t pid) {
       (path += '%') += what;
   }
   return path;
+}
+
+std::string file_path(const std::string& pattern, pid_t pid, const char* suffix) {
+  const std::string path = expand_path(pattern, pid);
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return path;
+  const std::string file = path + (path.ends_with('/') ? "gpupool-" : "/gpupool-") + std::to_string(pid) + suffix;
+  log::warn(escaped(path, path.size()) + " is a folder; what was to go there goes to " + escaped(file, file.size()));
+  return file;
 }
 
 }  // namespace gpupool

@@ -66,5 +66,7 @@ void begin_process(Setup& fresh);
 
 /// The name of a report, trace or log with %p (process), %h (host), %r (rank), %% filled in.
 std::string expand_path(const std::string& pattern, pid_t pid);
+/// The same; where that is a folder, which the log says, gpupool-%p and `suffix` in it.
+std::string file_path(const std::string& pattern, pid_t pid, const char* suffix);
 
 }  // namespace gpupool

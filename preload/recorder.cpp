@@ -90,7 +90,7 @@ TraceWriter* Recorder::start() {
   TraceWriter* writer = writer_.load(std::memory_order_acquire);
   if (writer || !on()) return writer;
   try {
-    writer = new TraceWriter(expand_path(setup().options.trace.path, process().pid), process_text(),
+    writer = new TraceWriter(file_path(setup().options.trace.path, process().pid, ".gpt"), process_text(),
                              [this](unsigned& from) { return pool_text(registry_, from); });
     writer_.store(writer, std::memory_order_release);
   } catch (const std::bad_alloc&) {

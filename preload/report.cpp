@@ -37,10 +37,10 @@ void report_process(Process& ending, bool inside, const Guard& guard) {
   const StatsOptions& stats = setup().options.stats;
   const Report report = collect(ending.page.page(), pools, Ending::kExit);
   if (stats.summary) say(report_text(report));
-  if (!stats.path.empty() && write_report(expand_path(stats.path, ending.pid), report_json(report)).empty()) {
-    const std::string path = expand_path(stats.path, ending.pid);
+  if (stats.path.empty()) return;
+  const std::string path = file_path(stats.path, ending.pid, ".json");
+  if (write_report(path, report_json(report)).empty())
     say("gpupool: cannot write the report " + escaped(path, path.size()) + "\n");
-  }
 }
 
 }  // namespace
@@ -56,6 +56,7 @@ void finish_process() {
       process().neighbours.stop();
       process().registry.each([](Home& home) {
         home.stop_prefill();
+        process().trace.changed(home);
         if (RedZones* zones = home.red_zones()) zones->finish();
       });
     }

@@ -59,7 +59,10 @@ bool make_room(const Guard&, std::uint64_t bytes) {
     });
   };
   std::uint64_t holes = 0;
-  each_home([&](const Home& home) { holes += home.tape()->free_bytes(); });
+  each_home([&](const Home& home) {
+    process().trace.changed(home);  // what a prefill has taken since the last look
+    holes += home.tape()->free_bytes();
+  });
   if (holes == 0 || bytes > free + holes) return false;  // emptying the pools would not help
   std::uint64_t given = 0;
   each_home([&](Home& home) {

@@ -28,6 +28,9 @@ bool make_room(const Guard& guard, std::uint64_t bytes);
 /// keeps `keep`. The bytes given back.
 std::uint64_t give_memory_back(const Guard& guard, const std::string& uuid, std::uint64_t want, std::uint64_t keep);
 
+/// Takes a point of the curve.
+void sample(const Guard& guard);
+
 /// Counts a call that the driver serves. If it is out of memory while a pool has some free, here or in another process
 /// of this user, that is given back and the call repeated.
 template <class Ask>
@@ -40,6 +43,7 @@ CUresult watched(const Guard& guard, HookRow row, std::uint64_t bytes, Ask ask) 
   if (result == CUDA_SUCCESS) process().calls.served(row, bytes);
   if (out_of_memory(result)) process().calls.refused(row);
   process().trace.watched(row, bytes, result);
+  if (process().curve.due_now()) sample(guard);
   return result;
 }
 
@@ -59,9 +63,6 @@ CUresult pass_through(const Guard& guard, HookRow row, std::uint64_t bytes, CUde
   process().trace.passed(row, bytes, *out, passing.stream);
   return result;
 }
-
-/// Takes a point of the curve if one is due.
-void sample(const Guard& guard);
 
 /// Memory of other pools of this device, given back to the card so that `home` can grow. True when any was.
 bool make_room_elsewhere(const Guard& guard, const Home& home, std::uint64_t bytes);
@@ -118,6 +119,7 @@ CUresult serve(const Guard& guard, Home& home, const Request& request, HookRow r
       process().trace.served(row, home, request, *out);
       return CUDA_SUCCESS;
     }
+    home.tape()->count_refusal(grant.verdict);
     report_out_of_memory(guard, home, request, grant.verdict);
   }
   return result;

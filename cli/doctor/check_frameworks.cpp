@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <sstream>
 
-#include "cli/doctor/elf.h"
 #include "cli/doctor/finding.h"
+#include "cli/elf.h"
 #include "cli/folder.h"
 
 namespace gpupool::cli {

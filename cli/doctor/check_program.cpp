@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "cli/doctor/elf.h"
 #include "cli/doctor/finding.h"
+#include "cli/elf.h"
 #include "config/load.h"
 #include "config/processes.h"
 

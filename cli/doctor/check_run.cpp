@@ -1,5 +1,6 @@
 // See finding.h: a preload in a child, and a run of the program itself, which alone proves that its allocations arrive.
 #include <signal.h>
+#include <unistd.h>
 
 #include <set>
 #include <string_view>
@@ -11,6 +12,8 @@
 #include "cli/folder.h"
 #include "cli/libraries.h"
 #include "cli/size/caches.h"
+#include "config/load.h"
+#include "config/processes.h"
 #include "config/text.h"
 
 namespace gpupool::cli {
@@ -47,6 +50,26 @@ void hint_at_sync(Findings& findings, const std::vector<ProcessReport>& reports)
                         "it uses cudaMalloc beside pinned host memory: with a pool cudaFree does not wait for the card",
                         "if results there are wrong or change, pool.reuse=sync"});
     return;
+  }
+}
+
+// The run has counted everything; what the user has chosen may leave it to the driver.
+void tell_of_settings(Findings& findings, const std::vector<ProcessReport>& reports) {
+  const Options options = load(environ).options;
+  if (options.pool.strategy == Strategy::off) {
+    findings.push_back({Level::warning, "run", "pool.strategy=off: it was counted here, and will get no pool",
+                        "choose another pool.strategy"});
+    return;
+  }
+  std::set<std::string> excluded;
+  for (const ProcessReport& report : reports) {
+    if (!report.past.empty() && !gets_pool(options.processes, report.executable)) excluded.insert(report.executable);
+  }
+  for (const std::string& executable : excluded) {
+    findings.push_back({Level::warning, "run",
+                        executable + " is excluded by processes.include or processes.exclude: it was counted here, "
+                                     "and will get no pool",
+                        "change these options"});
   }
 }
 
@@ -90,7 +113,10 @@ void check_child(Findings& findings, const std::string& wanted) {
 void check_run(Findings& findings, const std::vector<std::string>& program, const std::string& wanted) {
   Environment environment = own_environment();
   environment["LD_PRELOAD"] = preload_list(find_front(wanted), value_of(environment, "LD_PRELOAD"));
+  // What would keep its processes from being counted is told below.
   set(environment, {"pool.strategy", "passthrough"});
+  set(environment, {"processes.include", "*"});
+  set(environment, {"processes.exclude", ""});
   const CountedRun run(environment);
   std::vector<std::string> quiet{"/bin/sh", "-c", "exec \"$@\" >/dev/null 2>&1 </dev/null", "sh"};
   quiet.insert(quiet.end(), program.begin(), program.end());
@@ -119,6 +145,7 @@ void check_run(Findings& findings, const std::vector<std::string>& program, cons
          "does it use device memory in that time? If it does: static executables, RTLD_DEEPBIND, and what "
          "clears LD_PRELOAD keep the preload out"});
   }
+  tell_of_settings(findings, reports);
   for (const auto& [number, process] : drivers.processes()) tell(findings, number, process, arrived);
   hint_at_sync(findings, reports);
   for (const std::string& framework : caches.frameworks()) {

@@ -152,6 +152,10 @@ void check_configuration(Findings& findings) {
     chosen += (chosen.empty() ? "" : ", ") + std::string{row.key} + "=" + row.get(loaded.options) + " (" +
               to_text(loaded.sources[i]) + ")";
   }
+  if (loaded.options.pool.strategy == Strategy::off) {
+    findings.push_back({Level::warning, "configuration", "pool.strategy=off: no program gets a pool, nor is it counted",
+                        "choose another pool.strategy"});
+  }
   if (!chosen.empty()) findings.push_back({Level::note, "configuration", "set: " + chosen, ""});
   if (!loaded.diagnostics.empty()) return;
   findings.push_back(

@@ -17,7 +17,10 @@ bool PoolModel::allocate(std::uint32_t slot, Bytes bytes, std::uint32_t stream) 
   request.bytes = bytes;
   request.line = line_of(stream);
   const Grant grant = tape_.allocate(request);
-  if (!grant.ok()) return false;
+  if (!grant.ok()) {
+    tape_.count_refusal(grant.verdict);
+    return false;
+  }
   if (addresses_.size() <= slot) addresses_.resize(slot + std::size_t{1});
   addresses_[slot] = grant.address;
   return true;

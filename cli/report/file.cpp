@@ -179,6 +179,10 @@ PoolReport pool_of(const Members& members) {
 
 }  // namespace
 
+bool PoolReport::knows(std::string_view row) const {
+  return std::ranges::find(not_recorded, row) == not_recorded.end();
+}
+
 FileKind kind_of(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe without a writer is empty
   if (file < 0) refuse(path, error_text(errno));
@@ -203,6 +207,7 @@ ProcessReport read_report_of_page(const std::string& path) {
   std::string problem = "is gone";
   const std::optional<PageCopy> copy = read_page(path, problem);
   if (!copy) refuse(path, problem);
+  if (!copy->flaw.empty()) note(escaped(path, path.size()) + ": " + copy->flaw);
   return parse_report(path, report_json(copy->report()));
 }
 

@@ -49,6 +49,10 @@ struct PoolReport {
   std::uint64_t advice_size = 0;
   std::string advice;
   std::vector<SizeReport> sizes;
+  /// Rows that the source does not tell, a trace for one: their values here mean nothing.
+  std::vector<std::string> not_recorded;
+
+  bool knows(std::string_view row) const;
 };
 
 /// A driver function whose calls went past the pools.
@@ -68,12 +72,15 @@ struct ProcessReport {
   std::string strategy;
   std::string ended;  // exit, killed or running; empty from an older core
   std::uint64_t wall_ms = 0;
+  std::string note;          // where the numbers come from, if not from the process itself
+  std::uint64_t device = 0;  // that a trace is of; a report names one for each pool
   std::uint64_t passed_live_peak = 0;
   std::uint64_t advice_size = 0;  // where there is no pool: of what the driver served
   std::string advice;
   double coverage = 0;
   std::vector<PoolReport> pools;
   std::vector<PastReport> past;
+  std::vector<SizeReport> passed_sizes;  // of requests that the driver served; of a trace
   std::vector<CurveReport> curve;
 };
 

@@ -17,6 +17,7 @@ Json pool_json(const RankRow& row) {
             {"executable", row.process->executable},
             {"strategy", row.process->strategy},
             {"coverage", row.process->coverage}};
+  if (!row.process->note.empty()) json["note"] = row.process->note;
   if (row.pool == nullptr) {
     json["passed_live.peak"] = row.process->passed_live_peak;
     json["advice_size"] = row.process->advice_size;
@@ -26,16 +27,22 @@ Json pool_json(const RankRow& row) {
   json["device"] = pool.device;
   json["uuid"] = pool.uuid;
   json["card"] = pool.card;
-#define GAUGE(name, unit, sentence) json[#name] = pool.name.current, json[#name ".peak"] = pool.name.peak;
-#define COUNTER(name, unit, sentence) json[#name] = pool.name;
+  const auto add = [&](const std::string& name, std::string_view row_name, const auto& value) {
+    if (pool.knows(row_name))
+      json[name] = value;
+    else
+      json[name] = nullptr;
+  };
+#define GAUGE(name, unit, sentence) add(#name, #name, pool.name.current), add(#name ".peak", #name, pool.name.peak);
+#define COUNTER(name, unit, sentence) add(#name, #name, pool.name);
 #include "pool/stats.def"
 #undef GAUGE
 #undef COUNTER
-  json["waste"] = pool.waste;
-  json["internal_waste"] = pool.internal_waste;
-  json["hit_rate"] = pool.hit_rate;
-  json["external_fragmentation.peak"] = pool.external_fragmentation_peak;
-  json["advice_size"] = pool.advice_size;
+  add("waste", "waste", pool.waste);
+  add("internal_waste", "internal_waste", pool.internal_waste);
+  add("hit_rate", "hit_rate", pool.hit_rate);
+  add("external_fragmentation.peak", "external_fragmentation", pool.external_fragmentation_peak);
+  add("advice_size", "advice_size", pool.advice_size);
   json["advice"] = pool.advice;
   return json;
 }

@@ -91,6 +91,7 @@ Json sizes_json(const ProcessReport& report) {
   std::map<std::uint64_t, std::uint64_t> sums;
   for (const PoolReport& pool : report.pools)
     for (const SizeReport& size : pool.sizes) sums[size.bytes] += size.requests;
+  for (const SizeReport& size : report.passed_sizes) sums[size.bytes] += size.requests;
   Json json = Json::array();
   for (const auto& [bytes, requests] : sums) json.push_back({bytes, requests});
   return json;
@@ -137,8 +138,10 @@ Json page_data(const std::vector<ProcessReport>& reports, const std::vector<Time
     json["pools"][i]["index"] = i;
     json["pools"][i]["process"] = rows[i].process - reports.data();
     json["pools"][i]["name"] = rank_of(rows[i]);
-    if (rows[i].pool == nullptr) continue;
-    for (const Column& column : columns()) json["pools"][i][std::string{column.name}] = column.value(*rows[i].pool);
+    for (const Column& column : columns()) {
+      if (const std::optional<double> value = column.value(rows[i]))
+        json["pools"][i][std::string{column.name}] = *value;
+    }
   }
   json["columns"] = Json::array();
   for (const Column& column : columns()) {

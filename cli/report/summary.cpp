@@ -16,28 +16,36 @@ std::vector<RankRow> rank_rows(std::span<const ProcessReport> reports) {
 
 const std::vector<Column>& columns() {
   static const std::vector<Column> all{
-      {"reserved.peak", "bytes", [](const PoolReport& pool) { return double(pool.reserved.peak); }},
-      {"live.peak", "bytes", [](const PoolReport& pool) { return double(pool.live.peak); }},
-      {"needed.peak", "bytes", [](const PoolReport& pool) { return double(pool.needed.peak); }},
-      {"waste", "share", [](const PoolReport& pool) { return pool.waste; }},
-      {"requests", "count", [](const PoolReport& pool) { return double(pool.requests); }},
-      {"fences", "count", [](const PoolReport& pool) { return double(pool.fences); }},
-      {"host_waits", "count", [](const PoolReport& pool) { return double(pool.host_waits); }},
-      {"migrations", "count", [](const PoolReport& pool) { return double(pool.migrations); }},
-      {"oom", "count", [](const PoolReport& pool) { return double(pool.oom_capacity + pool.oom_fragmentation); }},
+      {"reserved.peak", "bytes", [](const PoolReport& pool) { return double(pool.reserved.peak); }, "reserved"},
+      {"live.peak", "bytes", [](const PoolReport& pool) { return double(pool.live.peak); }, "live"},
+      {"needed.peak", "bytes", [](const PoolReport& pool) { return double(pool.needed.peak); }, "needed"},
+      {"passed_live.peak", "bytes", nullptr},
+      {"waste", "share", [](const PoolReport& pool) { return pool.waste; }, "waste"},
+      {"requests", "count", [](const PoolReport& pool) { return double(pool.requests); }, "requests"},
+      {"fences", "count", [](const PoolReport& pool) { return double(pool.fences); }, "fences"},
+      {"host_waits", "count", [](const PoolReport& pool) { return double(pool.host_waits); }, "host_waits"},
+      {"migrations", "count", [](const PoolReport& pool) { return double(pool.migrations); }, "migrations"},
+      {"oom", "count", [](const PoolReport& pool) { return double(pool.oom_capacity + pool.oom_fragmentation); },
+       "oom_capacity"},
   };
   return all;
+}
+
+std::optional<double> Column::value(const RankRow& one) const {
+  if ((one.pool == nullptr) != (of_pool == nullptr)) return std::nullopt;
+  if (one.pool == nullptr) return double(one.process->passed_live_peak);
+  return one.pool->knows(row) ? std::optional{of_pool(*one.pool)} : std::nullopt;
 }
 
 Spread spread_of(const std::vector<RankRow>& rows, const Column& column) {
   Spread spread;
   for (const RankRow& row : rows) {
-    if (row.pool == nullptr) continue;
-    const double value = column.value(*row.pool);
-    spread.sum += value;
-    spread.least = spread.worst == nullptr ? value : std::min(spread.least, value);
-    if (spread.worst != nullptr && value <= spread.most) continue;
-    spread.most = value;
+    const std::optional<double> value = column.value(row);
+    if (!value) continue;
+    spread.sum += *value;
+    spread.least = spread.worst == nullptr ? *value : std::min(spread.least, *value);
+    if (spread.worst != nullptr && *value <= spread.most) continue;
+    spread.most = *value;
     spread.worst = &row;
   }
   return spread;

@@ -2,6 +2,7 @@
 // Pure functions over reports.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,8 +23,12 @@ std::vector<RankRow> rank_rows(std::span<const ProcessReport> reports);
 /// A column that is compared over ranks; the worst is the largest.
 struct Column {
   std::string_view name;
-  std::string_view unit;  // bytes, count or share
-  double (*value)(const PoolReport& pool);
+  std::string_view unit;                      // bytes, count or share
+  double (*of_pool)(const PoolReport& pool);  // null: of processes without a pool
+  std::string_view row = {};                  // of stats.def, that it is made of
+
+  /// Nothing where the row has no such value, or it was not recorded.
+  std::optional<double> value(const RankRow& one) const;
 };
 const std::vector<Column>& columns();
 
@@ -33,7 +38,7 @@ struct Spread {
   double sum = 0;
   const RankRow* worst = nullptr;
 };
-/// Over the rows that have a pool; worst is null where there is none.
+/// Over the rows that have a value; worst is null where there is none.
 Spread spread_of(const std::vector<RankRow>& rows, const Column& column);
 
 struct CardSum {

@@ -31,24 +31,31 @@ std::string row(std::string_view name, const std::string& value, std::string_vie
   return trimmed("  " + padded(name, 24) + padded(value, 12) + std::string{sentence}) + "\n";
 }
 
-// What did not happen needs no line.
+// What did not happen needs no line, and what was not recorded one for all.
 std::string pool_text(const PoolReport& pool) {
   std::string text =
       coloured(trimmed("device " + std::to_string(pool.device) + "  " + escaped(pool.card) + "  " + escaped(pool.uuid)),
                Colour::strong, Stream::out) +
       "\n";
-#define GAUGE(name, unit, sentence) \
-  if (pool.name.peak != 0) text += row(#name ".peak", shown(#unit, pool.name.peak), sentence ", at its peak");
+#define GAUGE(name, unit, sentence)             \
+  if (pool.knows(#name) && pool.name.peak != 0) \
+    text += row(#name ".peak", shown(#unit, pool.name.peak), sentence ", at its peak");
 #define COUNTER(name, unit, sentence) \
-  if (pool.name != 0) text += row(#name, shown(#unit, pool.name), sentence);
+  if (pool.knows(#name) && pool.name != 0) text += row(#name, shown(#unit, pool.name), sentence);
 #include "pool/stats.def"
 #undef GAUGE
 #undef COUNTER
-  text += row("waste", percent(pool.waste), "needed memory that live blocks at their peak did not fill");
-  text += row("internal_waste", percent(pool.internal_waste), "bytes in blocks that nobody asked for");
-  text += row("hit_rate", percent(pool.hit_rate), "requests served by an existing hole");
-  text += row("external_fragmentation", percent(pool.external_fragmentation_peak),
-              "holes' bytes outside the largest hole, at the peak");
+  const auto share = [&](std::string_view name, double value, std::string_view sentence) {
+    if (pool.knows(name)) text += row(name, percent(value), sentence);
+  };
+  share("waste", pool.waste, "needed memory that live blocks at their peak did not fill");
+  share("internal_waste", pool.internal_waste, "bytes in blocks that nobody asked for");
+  share("hit_rate", pool.hit_rate, "requests served by an existing hole");
+  share("external_fragmentation", pool.external_fragmentation_peak,
+        "holes' bytes outside the largest hole, at the peak");
+  std::string missing;
+  for (const std::string& name : pool.not_recorded) missing += (missing.empty() ? "" : ", ") + name;
+  if (!missing.empty()) text += "  not recorded: " + missing + "\n";
   if (!pool.advice.empty()) text += "  next time: " + escaped(pool.advice, pool.advice.size()) + "\n";
   return text;
 }
@@ -73,7 +80,7 @@ std::string waste_lines(const std::vector<RankRow>& rows, bool names_rank) {
 }  // namespace
 
 std::string rank_of(const RankRow& row) {
-  return escaped(row.process->rank) + "/" + std::to_string(row.pool ? row.pool->device : 0);
+  return escaped(row.process->rank) + "/" + std::to_string(row.pool ? row.pool->device : row.process->device);
 }
 
 std::string process_text(const ProcessReport& report) {
@@ -84,9 +91,11 @@ std::string process_text(const ProcessReport& report) {
   } else {
     text = coloured("process " + std::to_string(report.pid), Colour::strong, Stream::out) + "  " +
            escaped(report.executable, report.executable.size()) + "  rank " + escaped(report.rank) + " on " +
-           escaped(report.host) + "  " + escaped(report.strategy) + "  " + std::to_string(report.wall_ms) + " ms" +
+           escaped(report.host) + "  " + escaped(report.strategy) + "  " +
+           (report.ended == "killed" ? "last seen at " : "") + std::to_string(report.wall_ms) + " ms" +
            (report.ended == "killed" ? "  killed" : "") + "\n";
   }
+  if (!report.note.empty()) text += "  " + report.note + "\n";
   text += row("coverage", percent(report.coverage), "share of bytes that were pooled");
   if (report.passed_live_peak != 0)
     text += row("passed_live.peak", readable(report.passed_live_peak), "what the driver served, at its peak");
@@ -101,31 +110,32 @@ std::string process_text(const ProcessReport& report) {
 }
 
 std::string ranks_text(const std::vector<RankRow>& rows) {
-  constexpr std::size_t kWide = 15;
+  constexpr std::size_t kWide = 16;
   constexpr std::size_t kName = 13;
+  std::vector<std::pair<const Column*, Spread>> shown;  // what did not happen needs no column
+  for (const Column& column : columns()) {
+    const Spread spread = spread_of(rows, column);
+    if (spread.worst != nullptr && spread.most != 0) shown.emplace_back(&column, spread);
+  }
   const auto line = [&](std::string_view name, auto&& value) {
     std::string text = padded(name, kName);
-    for (const Column& column : columns()) text += " " + padded(value(column), kWide);
+    for (const auto& [column, spread] : shown) text += " " + padded(value(*column, spread), kWide);
     return trimmed(std::move(text)) + "\n";
   };
-  std::string text = coloured(line("rank/device", [](const Column& column) { return std::string{column.name}; }),
-                              Colour::strong, Stream::out);
+  std::string text =
+      coloured(line("rank/device", [](const Column& column, const Spread&) { return std::string{column.name}; }),
+               Colour::strong, Stream::out);
   for (const RankRow& one : rows) {
-    text += line(rank_of(one), [&](const Column& column) {
-      return one.pool ? cell(column, column.value(*one.pool)) : std::string{"-"};
+    text += line(rank_of(one), [&](const Column& column, const Spread&) {
+      const std::optional<double> value = column.value(one);
+      return value ? cell(column, *value) : std::string{"-"};
     });
   }
-  const auto summary = [&](std::string_view name, auto&& of) {
-    text += line(name, [&](const Column& column) {
-      const Spread spread = spread_of(rows, column);
-      return spread.worst ? of(column, spread) : std::string{"-"};
-    });
-  };
-  summary("worst", [](const Column& column, const Spread& spread) {
+  text += line("worst", [](const Column& column, const Spread& spread) {
     return cell(column, spread.most) + " (" + rank_of(*spread.worst) + ")";
   });
-  summary("spread",
-          [](const Column& column, const Spread& spread) { return cell(column, spread.most - spread.least); });
+  text += line("spread",
+               [](const Column& column, const Spread& spread) { return cell(column, spread.most - spread.least); });
   for (const CardSum& sum : card_sums(rows)) {
     text += "card " + escaped(sum.uuid) + " on " + escaped(sum.host) + " (" + escaped(sum.card) +
             "): " + std::to_string(sum.processes) + " processes, reserved " + readable(sum.reserved_peak) + ", live " +

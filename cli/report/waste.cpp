@@ -38,8 +38,10 @@ std::vector<WasteRow> top_waste(const std::vector<RankRow>& rows) {
   for (const RankRow& row : rows) {
     if (row.pool == nullptr) continue;
     const PoolReport& pool = *row.pool;
-    add(row, WasteKind::idle, beyond(pool.reserved.peak, pool.needed.peak), mend_idle(pool));
-    add(row, WasteKind::between, beyond(pool.needed.peak, pool.live.peak), "a smaller pool.handle");
+    if (pool.knows("needed")) {
+      add(row, WasteKind::idle, beyond(pool.reserved.peak, pool.needed.peak), mend_idle(pool));
+      add(row, WasteKind::between, beyond(pool.needed.peak, pool.live.peak), "a smaller pool.handle");
+    }
     add(row, WasteKind::rounding, beyond(pool.live.peak, pool.requested.peak), "");
   }
   std::ranges::stable_sort(out, std::greater{}, &WasteRow::bytes);

@@ -103,6 +103,7 @@ class Screen {
     TopRows top = top_rows(found.pages, before_, now_ms());
     before_ = std::move(top.look);
     rows_ = std::move(top.rows);
+    problem_ = found.problems.empty() ? "" : escaped(found.problems.front(), found.problems.front().size());
     last_look_ms_ = now_ms();
     arrange();
   }
@@ -190,12 +191,13 @@ class Screen {
                (filter_.empty() ? "" : "  filter " + in_quotes(filter_)) + (paused_ ? "  paused" : ""));
     put(1, table_heads(&top_columns()[sort_]), A_BOLD);
     const std::vector<std::string> cards = card_lines(rows_);
-    const int room = std::max(1, LINES - 3 - static_cast<int>(cards.size()));
+    const int room = std::max(1, LINES - 3 - static_cast<int>(cards.size()) - (problem_.empty() ? 0 : 1));
     const std::size_t first = chosen_ >= std::size_t(room) ? chosen_ - std::size_t(room) + 1 : 0;
     int line = 2;
     for (std::size_t i = first; i < shown_.size() && line < room + 2; ++i)
       put(line++, table_line(shown_[i], letters_), i == chosen_ ? A_REVERSE : A_NORMAL);
     for (const std::string& card : cards) put(line++, card);
+    if (!problem_.empty()) put(LINES - 2, problem_);
     put(LINES - 1, message_.empty() ? kHelp : message_, A_DIM);
     refresh();
   }
@@ -213,6 +215,7 @@ class Screen {
   bool paused_ = false;
   std::string filter_;
   std::string message_;
+  std::string problem_;  // of a page that could not be read, or not all of it
 };
 
 }  // namespace

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "cli/doctor/elf.h"
 #include "cli/doctor/finding.h"
 #include "cli/doctor/probe.h"
+#include "cli/elf.h"
 #include "tests/catch.h"
 #include "tests/cli/run.h"
 
@@ -166,6 +166,18 @@ TEST_CASE("a run proves that allocations arrive") {
   CHECK(has(doctor(variables, {"--", GPUPOOL_TEST_PROGRAM, "plain"}), "ok", "run", "its allocations arrive: "));
   CHECK_FALSE(has(doctor(variables, {"--", GPUPOOL_TEST_PROGRAM, "plain"}), "note", "run", "cudaFree does not wait"));
   CHECK(has(doctor(variables, {"--", GPUPOOL_TEST_PROGRAM, "free_waits"}), "note", "run", "cudaFree does not wait"));
+  Variables off = variables;
+  off["GPUPOOL_POOL_STRATEGY"] = "off";
+  const json left = doctor(off, {"--", GPUPOOL_TEST_PROGRAM, "plain"});
+  CHECK(has(left, "warning", "configuration", "pool.strategy=off: no program gets a pool"));
+  CHECK(has(left, "ok", "run", "its allocations arrive: "));
+  CHECK(has(left, "warning", "run", "pool.strategy=off: it was counted here, and will get no pool"));
+  CHECK_FALSE(has(left, "warning", "run", "no allocation of it arrived"));
+  Variables excluded = variables;
+  excluded["GPUPOOL_PROCESSES_EXCLUDE"] = "preload_core_*";
+  const json kept_out = doctor(excluded, {"--", "sh", "-c", GPUPOOL_TEST_PROGRAM " plain; true"});
+  CHECK(has(kept_out, "ok", "run", "its allocations arrive: "));
+  CHECK(has(kept_out, "warning", "run", "preload_core_program is excluded by processes.include or processes.exclude"));
   CHECK(has(doctor(variables, {"--", "true"}), "warning", "run", "no allocation of it arrived (ended with status 0)"));
 }
 

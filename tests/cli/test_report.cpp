@@ -56,7 +56,9 @@ TEST_CASE("a trace is a report, too: placed by a replay where it has no addresse
   CHECK(pool["frees"] == 1);
   CHECK(pool["live.peak"] == 1048576 + 1024);
   CHECK(pool["reserved.peak"] >= 1048576 + 1024);
-  CHECK(contains(command({"report", trace}).out, "t.csv  auto_growth (replay)\n"));
+  CHECK(pool["external_fragmentation.peak"].is_null());
+  CHECK(pool["note"] == "placed by a replay with pool.strategy=auto_growth: the numbers are the replay's");
+  CHECK(contains(command({"report", trace}).out, "t.csv  auto_growth (replay)\n  placed by a replay with "));
   CHECK(contains(command({"report", folder.file("empty.csv", "# nothing\n")}).err, "holds no request"));
 }
 
@@ -93,3 +95,58 @@ TEST_CASE("what is no report is named") {
   CHECK(missing.err == "gpupool: report: error: /nonexistent.json: No such file or directory\n");
   CHECK(contains(command({"report", "/"}).err, "/: is a folder"));
 }
+
+#ifdef GPUPOOL_TEST_DRIVER
+TEST_CASE("a recorded trace tells what the run's own report tells, or that it was not recorded") {
+  const auto [name, strategy] = GENERATE(table<std::string, std::string>({{"plain", "best_fit"},
+                                                                          {"plain", "auto_growth"},
+                                                                          {"plain", "passthrough"},
+                                                                          {"out_of_memory", "best_fit"},
+                                                                          {"out_of_memory", "passthrough"},
+                                                                          {"user_vmm", "auto_growth"},
+                                                                          {"user_vmm", "best_fit"}}));
+  CAPTURE(name, strategy);
+  const Folder folder;
+  const std::string run = folder / "run.json";
+  const std::string trace = folder / "run.gpt";
+  command({"run", "--strategy", strategy, "--stats", run, "--trace", trace, "--", GPUPOOL_TEST_PROGRAM, name},
+          {{"LD_LIBRARY_PATH", GPUPOOL_TEST_DRIVER}, {"GPUPOOL_SIM_MEMORY", "4GiB"}});
+  const json told = json::parse(command({"report", run, "--json"}).out)["pools"];
+  const json recorded = json::parse(command({"report", trace, "--json"}).out)["pools"];
+  REQUIRE(told.size() == recorded.size());
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    for (const auto& [row, value] : recorded[i].items()) {
+      CAPTURE(row);
+      if (row != "file" && row != "advice" && !value.is_null()) CHECK(value == told[i][row]);
+    }
+    CHECK(recorded[i].size() == told[i].size());
+  }
+  const std::string text = command({"report", trace}).out;
+  if (strategy == "passthrough") {
+    CHECK(contains(text, "\n  passed_live.peak        "));
+    CHECK(contains(text, "\n  past the pool: cuMemAlloc_v2, "));
+    CHECK(contains(text, "\n  next time: pool.size="));
+    CHECK_FALSE(contains(text, "waste"));
+  } else {
+    CHECK(contains(text, "\n  not recorded: needed, "));
+    CHECK(contains(text, ", waste, hit_rate, external_fragmentation, advice_size\n"));
+    CHECK_FALSE(contains(text, "\n  needed.peak"));
+    CHECK_FALSE(contains(text, "\n  hit_rate"));
+    CHECK(contains(text, "\n  next time: gpupool size finds pool.size"));
+  }
+}
+
+TEST_CASE("ranks without a pool are compared by what the driver served") {
+  const Folder folder;
+  std::vector<std::string> words{"report"};
+  for (const char* strategy : {"passthrough", "auto_growth"}) {
+    words.push_back(folder / strategy);
+    command({"run", "--strategy", strategy, "--stats", words.back(), "--", GPUPOOL_TEST_PROGRAM, "plain"},
+            {{"LD_LIBRARY_PATH", GPUPOOL_TEST_DRIVER}, {"GPUPOOL_SIM_MEMORY", "4GiB"}});
+  }
+  const std::string text = command(words).out;
+  CHECK(contains(text, "passed_live.peak"));
+  CHECK(contains(text, "0/0           -                -                -                41 MiB"));
+  CHECK_FALSE(contains(text, "migrations"));
+}
+#endif

@@ -115,6 +115,16 @@ TEST_CASE("a wrong setting starts nothing") {
   refused({"--config", folder / "none.json"}, 3, "none.json: does not exist");
   refused({"--config", folder.file("c.json", "{\"pool\": ]}")}, 3, "c.json:1:10");
   refused({"--library", folder / "none.so"}, 4, "libgpupool.so is not at");
+  refused({"--library", folder.file("text.so", "hello")}, 3, "text.so is no library");
+  refused({"--library", folder.file("cut.so", read_text(GPUPOOL_TEST_FRONT).substr(0, 5000))}, 3,
+          "is not libgpupool.so");
+  refused({"--library", GPUPOOL_TEST_PLUGIN}, 3, "is not libgpupool.so, whatever its name");
+  refused({"--library", GPUPOOL_TEST_COMMAND}, 3, "is not libgpupool.so, whatever its name");
+  std::string foreign = read_text(GPUPOOL_TEST_FRONT);
+  foreign[18] = '\x03';  // e_machine
+  refused({"--library", folder.file("foreign.so", foreign)}, 3, "is for another processor or word size");
+  CHECK(command({"cdi", "--library", folder / "text.so"}).status == 3);
+  CHECK(command({"size", "--library", folder / "text.so", "--", "true"}).status == 3);
 }
 
 TEST_CASE("the configuration file is handed on by its absolute path") {

@@ -72,7 +72,7 @@ TEST_CASE("top: nobody there, no folder, and what is no page") {
   CHECK(command({"top", "--openmetrics"}, {{"GPUPOOL_STATS_PAGES", "/nonexistent"}}).status == 0);
   const std::string name = "gpupool-" + std::to_string(geteuid()) + "-x";
   std::filesystem::permissions(folder.file(name, "gpupool\ngarbage"), std::filesystem::perms(0600));
-  CHECK(contains(command({"top"}, here).err, "is a page of version"));
+  CHECK(contains(command({"top"}, here).err, "is cut short: 15 bytes are left of "));
   CHECK(command({"top", "--interval", "soon"}, here).status == 2);
 }
 
@@ -151,6 +151,22 @@ TEST_CASE("report: a page is a file like others, and stays") {
   CHECK(std::filesystem::exists(file.path()));
   std::filesystem::permissions(file.path(), std::filesystem::perms(0644));
   CHECK(contains(command({"report", file.path()}).err, "is not a file of this user alone"));
+}
+
+TEST_CASE("report and top: a page that was cut short") {
+  PageFile file(2);
+  fill(file);
+  file.page().seen_ms.set(1234);
+  std::filesystem::resize_file(file.path(), page_file_bytes(1));
+  const std::string said = ": is cut short: of its 2 pools the numbers of 1 are missing\n";
+  CHECK(contains(command({"report", file.path()}).err, said));
+  CHECK(contains(command({"report", file.path()}).out, "  last seen at 1234 ms  killed\n"));
+  CHECK(contains(command({"top"}, in(file)).err, said));
+  std::filesystem::resize_file(file.path(), 5000);
+  const Outcome refused = command({"report", file.path()});
+  CHECK(refused.status == 3);
+  CHECK(contains(refused.err, "is cut short: 5000 bytes are left of "));
+  CHECK(contains(command({"top"}, in(file)).err, "is cut short: 5000 bytes are left of "));
 }
 
 TEST_CASE("report: it can be kept as the file that the process would have written") {

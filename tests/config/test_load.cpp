@@ -117,7 +117,12 @@ TEST_CASE("each fault of a file is one line with its place", "[config][case-38]"
        "c.json:2:2: pool.size: is given twice; using the later one"},
       {"{\n \"pool\": {\"sise\": \"8GiB\"}}",
        "c.json:2:11: pool.sise: is no option and is ignored; did you mean pool.size?"},
-      {"{\"pool\": 5}", "c.json:1:2: pool: is no option and is ignored"},
+      {"{\"pool\": 5}", "c.json:1:2: pool: is a group of options, not a value, and is ignored"},
+      {"{\"Pool\": {}}", "c.json:1:2: Pool: is no option and is ignored; did you mean pool?"},
+      {"{\n \"pol\": {\"$why\": 1}}", "c.json:2:2: pol: is no option and is ignored; did you mean pool?"},
+      {"{\"pool\": {\"size\": {}}}", "c.json:1:11: pool.size: \"{}\" has the wrong JSON type"},
+      {"{\"devices\": {\"0\": {\"pol\": {}}}}",
+       "c.json:1:20: devices.0.pol: is no option and is ignored; did you mean devices.0.pool?"},
       {"{\"pool\": {\"strategy\": \"AUTO_GROWTH\"}}",
        "c.json:1:11: pool.strategy: \"AUTO_GROWTH\" is not one of the names this option takes (best_fit, auto_growth, "
        "passthrough, off); did you mean auto_growth?; using best_fit (default)"},
@@ -132,6 +137,8 @@ TEST_CASE("each fault of a file is one line with its place", "[config][case-38]"
     CAPTURE(row.text);
     CHECK(only_message(load_text(row.text)).starts_with(row.message));
   }
+  CHECK(
+      load_text(R"({"pool": {}, "stats": {"$why": {}}, "devices": {"0": {}, "1": {"pool": {}}}})").diagnostics.empty());
 }
 
 TEST_CASE("a number as string and a number are the same value", "[config][case-38]") {

@@ -115,7 +115,7 @@ TEST_CASE("a page of another version or layout is refused by name") {
   CHECK(contains(problem_of(file.path()), "no page of gpupool"));
 }
 
-TEST_CASE("a page may be cut anywhere") {
+TEST_CASE("a page may be cut anywhere, and says so") {
   for (const std::uint64_t bytes :
        {std::uint64_t{0}, std::uint64_t{7}, std::uint64_t{64}, std::uint64_t{sizeof(Page) / 2},
         std::uint64_t{sizeof(Page)}, page_file_bytes(1) - 1}) {
@@ -123,10 +123,27 @@ TEST_CASE("a page may be cut anywhere") {
     std::filesystem::copy_file(file.path(), file.path() + "-cut");
     std::filesystem::permissions(file.path() + "-cut", std::filesystem::perms(0600));
     std::filesystem::resize_file(file.path() + "-cut", bytes);
+    CAPTURE(bytes);
     std::string problem;
     const auto copy = read_page(file.path() + "-cut", problem);
-    if (copy) CHECK(report_of(*copy)["pools"].size() <= 2);
+    if (copy) {
+      CHECK(report_of(*copy)["pools"].empty());
+      CHECK(contains(copy->flaw, "is cut short: of its 2 pools the numbers of 2 are missing"));
+    } else if (bytes >= sizeof(std::uint64_t)) {
+      CHECK(contains(problem, "is cut short: " + std::to_string(bytes) + " bytes are left of "));
+    } else if (bytes == 0) {
+      CHECK(problem.empty());  // as its writer begins
+    }
   }
+  PageFile one(2);
+  std::filesystem::resize_file(one.path(), page_file_bytes(1));
+  const PagesFound found = find_pages(one.folder());
+  REQUIRE(found.pages.size() == 1);
+  CHECK(found.pages[0].pools.size() == 1);
+  REQUIRE(found.problems.size() == 1);
+  CHECK(contains(found.problems[0], one.path() + ": is cut short: of its 2 pools the numbers of 1 are missing"));
+  one.page().pool_count = ~std::uint64_t{0};
+  CHECK(contains(find_pages(one.folder()).problems.at(0), "is damaged: it counts more entries than a page has"));
 }
 
 TEST_CASE("any bytes at all are a page or a sentence") {

@@ -86,7 +86,7 @@ function fillRanks() {
     rows.push(line([
       cell("th", pool.name),
       ...data.columns.map((column) => {
-        if (pool[column.name] === undefined) return cell("td", "-", "number");
+        if (pool[column.name] == null) return cell("td", "-", "number");
         const worst = data.summary[column.name].worst === pool.index && data.summary[column.name].spread > 0;
         return cell("td", valueText(column, pool[column.name]), worst ? "number worst" : "number");
       }),
@@ -131,10 +131,17 @@ function fillFacts(process) {
     const head = cell("th", `device ${pool.device}: ${pool.card}`);
     head.colSpan = 3;
     rows.push(line([head]));
+    const missing = [];
     for (const row of data.statistics) {
       const value = pool[row.name];
+      if (value === null) missing.push(row.name);
       if (!value) continue;
       rows.push(line([cell("td", row.name), cell("td", valueText(row, value), "number"), cell("td", row.sentence, "small")]));
+    }
+    if (missing.length > 0) {
+      const last = cell("td", `not recorded: ${missing.join(", ")}`, "small");
+      last.colSpan = 3;
+      rows.push(line([last]));
     }
   }
   for (const past of data.processes[process].past) {

@@ -34,9 +34,19 @@ TEST_CASE("pass-through memory is live until it is freed") {
   CHECK(shown.peak == 150);
 }
 
+TEST_CASE("each look at the clock is left in the page, whether a point is due or not") {
+  auto shown = std::make_unique<PageCurve>();
+  Counter seen_ms;
+  auto curve = std::make_unique<Curve>(*shown, seen_ms, 3'600'000);
+  curve->add({});
+  while (seen_ms.get() < 10) CHECK_FALSE(curve->due_now());
+  CHECK(shown->count == 1);
+}
+
 TEST_CASE("a full curve keeps its ends and halves its density") {
   auto shown = std::make_unique<PageCurve>();
-  auto curve = std::make_unique<Curve>(*shown, 0);
+  Counter seen_ms;
+  auto curve = std::make_unique<Curve>(*shown, seen_ms, 0);
   for (std::uint64_t i = 0; i < Curve::kMostPoints + 10; ++i) curve->add({.reserved = i, .live = i});
   REQUIRE(shown->count == Curve::kMostPoints / 2 + 10);
   CHECK(shown->points[0].reserved == 0);

@@ -47,6 +47,20 @@ TEST_CASE("the file has every counter, private to its owner, complete, under its
   CHECK((info.st_mode & 0777) == 0600);
 }
 
+TEST_CASE("a folder for a report or a trace gets a file of that process, which is said") {
+  const Folder folder;
+  const Outcome outcome = run_case("plain", {{"GPUPOOL_STATS_PATH", folder / ""}, {"GPUPOOL_TRACE_PATH", folder / ""}});
+  CHECK(outcome.status == 0);
+  const std::vector<std::string> files = folder.files();
+  REQUIRE(files.size() == 2);
+  CHECK(files[0].starts_with("gpupool-"));
+  CHECK(files[0].ends_with(".gpt"));
+  CHECK(files[1] == files[0].substr(0, files[0].size() - 4) + ".json");
+  CHECK(json::parse(read_file(folder / files[1]))["pools"].at(0)["requests"] == 7);
+  CHECK(contains(outcome.err, "is a folder; what was to go there goes to "));
+  for (const std::string& file : files) CHECK(contains(outcome.err, file));
+}
+
 TEST_CASE("a name that is taken, even by a dangling link, gets a suffix and is left alone") {
   const Folder folder;
   REQUIRE(symlink("/nonexistent", (folder / "report").c_str()) == 0);
@@ -164,6 +178,8 @@ TEST_CASE("overflow is used where the card is full, said once, and reported") {
     CHECK(pool["overflow.peak"] == 5 * 96 << 20);
     CHECK(pool["overflows"] == 5);
     CHECK(pool["overflow_live"] == 0);
+    // The last request alone was refused; the ones before were served, from the host.
+    CHECK(pool["oom_capacity"].get<int>() + pool["oom_fragmentation"].get<int>() == 1);
   }
 }
 

@@ -1,5 +1,5 @@
 // See elf.h. Every offset is checked against what was read; a file that lies about itself gives fewer facts.
-#include "cli/doctor/elf.h"
+#include "cli/elf.h"
 
 #include <elf.h>
 #include <link.h>
@@ -60,11 +60,9 @@ std::string text_at(const std::vector<char>& table, std::size_t offset) {
   return {table.data() + offset, strnlen(table.data() + offset, table.size() - offset)};
 }
 
-std::vector<std::string> undefined_symbols(File& file, const Header& header) {
-  std::vector<std::string> names;
+void find_symbols(File& file, const Header& header, ElfFacts& facts) {
   std::vector<Section> sections(header.e_shnum);
-  if (header.e_shentsize != sizeof(Section) || !file.read(header.e_shoff, sections.data(), sections.size()))
-    return names;
+  if (header.e_shentsize != sizeof(Section) || !file.read(header.e_shoff, sections.data(), sections.size())) return;
   for (const Section& section : sections) {
     if (section.sh_type != SHT_DYNSYM || section.sh_link >= sections.size()) continue;
     const Section& texts = sections[section.sh_link];
@@ -75,10 +73,10 @@ std::vector<std::string> undefined_symbols(File& file, const Header& header) {
         !file.read(texts.sh_offset, table.data(), table.size()))
       continue;
     for (const Symbol& symbol : symbols) {
-      if (symbol.st_shndx == SHN_UNDEF && symbol.st_name != 0) names.push_back(text_at(table, symbol.st_name));
+      if (symbol.st_name == 0) continue;
+      (symbol.st_shndx == SHN_UNDEF ? facts.imports : facts.exports).push_back(text_at(table, symbol.st_name));
     }
   }
-  return names;
 }
 
 }  // namespace
@@ -103,7 +101,8 @@ ElfFacts elf_facts(const std::string& path) {
     std::vector<char> text(segment.p_filesz);
     if (file.read(segment.p_offset, text.data(), text.size())) facts.interpreter = text_at(text, 0);
   }
-  facts.imports = undefined_symbols(file, header);
+  facts.is_shared = header.e_type == ET_DYN;
+  find_symbols(file, header, facts);
   return facts;
 }
 
