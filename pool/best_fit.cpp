@@ -15,13 +15,7 @@ Segment* BestFit::insert(Range range, Granules before) {
   return segment;
 }
 
-void BestFit::take(const Hole& whole, Range part, const Block& taken) {
-  if (kind(*whole.segment) == Kind::kRecent) {
-    recent_.remove_oldest(part.size());
-    fragments_.discard(whole.history);
-    become_block(*whole.segment, taken);
-    return;
-  }
+void BestFit::take_part(const Hole& whole, Range part, const Block& taken) {
   unlist_hole(whole.range);
   History middle = whole.history;
   History front;
@@ -52,24 +46,9 @@ void BestFit::take(const Hole& whole, Range part, const Block& taken) {
   segments_.prefetch(holes_.best_fit(whole.range.size()).begin);
 }
 
-void BestFit::free(const Owned& owned, std::uint32_t line, std::uint64_t record) {
-  if (owned.block.pinned) {
-    become(*owned.segment, Kind::kRetained);
-    retained_bytes_ += bytes_of(owned.range.size());
-    return;
-  }
-  const History history = record == 0 ? History{} : fragments_.make(owned.range, line, record);
-  if (Recent::keeps(owned.range.size())) {
-    become_recent(owned.segment, history);
-  } else {
-    become_hole(owned.segment, history);
-  }
-}
-
-void BestFit::become_recent(Segment* segment, History history) {
-  if (const Granules size = recent_.in_the_way(); size != 0) settle_oldest(size);
-  become(*segment, Kind::kRecent, history.bits());
-  recent_.add(segment->range());
+void BestFit::retain(const Owned& owned) {
+  become(*owned.segment, Kind::kRetained);
+  retained_bytes_ += bytes_of(owned.range.size());
 }
 
 void BestFit::settle_oldest(Granules size) {

@@ -71,7 +71,12 @@ class BestFit {
   }
 
   /// Makes `part` of the hole a block; what is left on either side stays a hole with its own history.
-  void take(const Hole& hole, Range part, const Block& block);
+  void take(const Hole& hole, Range part, const Block& block) {
+    if (kind(*hole.segment) != Kind::kRecent) return take_part(hole, part, block);
+    recent_.remove_oldest(part.size());
+    fragments_.discard(hole.history);
+    become_block(*hole.segment, block);
+  }
 
   /// The live block that begins at `place`; empty range when none does.
   Owned block_from(Granules place) const { return owned(segments_.find(place)); }
@@ -81,7 +86,14 @@ class BestFit {
 
   /// Frees a block, covered by `record` of `line`; record 0 leaves it clean. It becomes (part of) a hole, a small one
   /// only after some time.
-  void free(const Owned& owned, std::uint32_t line, std::uint64_t record);
+  void free(const Owned& owned, std::uint32_t line, std::uint64_t record) {
+    if (owned.block.pinned) return retain(owned);
+    const History history = record == 0 ? History{} : fragments_.make(owned.range, line, record);
+    if (!Recent::keeps(owned.range.size())) return become_hole(owned.segment, history);
+    if (const Granules size = recent_.in_the_way(); size != 0) settle_oldest(size);
+    become(*owned.segment, Kind::kRecent, history.bits());
+    recent_.add(owned.range);
+  }
 
   /// Memory was mapped there: `range` lies in one gap.
   void gap_to_hole(Range range);
@@ -187,7 +199,8 @@ class BestFit {
   }
   void become_hole(Segment* segment, History history);
   void become_gap(Segment* segment);
-  void become_recent(Segment* segment, History history);
+  void take_part(const Hole& whole, Range part, const Block& taken);
+  void retain(const Owned& owned);
   void settle_oldest(Granules size);
   Segment* cut(Segment* segment, Granules at);
 

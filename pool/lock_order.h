@@ -1,9 +1,12 @@
 // The locks of the core in the one order in which a thread may take them, and the mutexes that check it. With
-// GPUPOOL_CHECK_LEVEL 0 (as released) a RankedMutex is a std::mutex, a tape's one that spins first; from 1 on each
+// GPUPOOL_CHECK_LEVEL 0 (as released) a RankedMutex is a std::mutex, a tape's a lighter one; from 1 on each
 // thread keeps count of what it holds, and a lock out of order ends the process with a line that names both. Header
 // only, for every layer.
 #pragma once
 
+#include <time.h>
+
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <cstdlib>
@@ -59,19 +62,34 @@ class LocksHeld {
   static inline __thread std::uint16_t held_[kLockRanks] = {};
 };
 
-/// For what is held some hundred nanoseconds at a time by many threads: falling asleep and being woken takes longer.
-class SpinningMutex : public std::mutex {
+/// For what many threads hold some hundred nanoseconds at a time: being woken takes longer than that, and letting
+/// sleepers be woken costs every unlock an atomic exchange. Whoever waits looks again and again, with naps between.
+class NappingMutex {
  public:
+  bool try_lock() { return !held_.exchange(true, std::memory_order_acquire); }
   void lock() {
-    for (unsigned turn = 0; turn < kTurns; ++turn) {
-      if (try_lock()) return;
-      pause();
-    }
-    std::mutex::lock();
+    if (!try_lock()) [[unlikely]]
+      wait();
   }
+  void unlock() { held_.store(false, std::memory_order_release); }
+  /// Does anybody wait for it? Who holds it long, again and again, then naps between, as nobody is woken.
+  bool wanted() const { return waiting_.load(std::memory_order_relaxed) != 0; }
 
  private:
   static constexpr unsigned kTurns = 64;  // a few microseconds
+  static constexpr timespec kNap{0, 20'000};
+
+  [[gnu::noinline]] void wait() {
+    waiting_.fetch_add(1, std::memory_order_relaxed);
+    for (unsigned turn = 1; held_.load(std::memory_order_relaxed) || !try_lock(); ++turn) {
+      if (turn % kTurns != 0) {
+        pause();
+      } else {
+        nanosleep(&kNap, nullptr);
+      }
+    }
+    waiting_.fetch_sub(1, std::memory_order_relaxed);
+  }
   static void pause() {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
@@ -79,11 +97,14 @@ class SpinningMutex : public std::mutex {
     asm volatile("isb" ::: "memory");
 #endif
   }
+
+  std::atomic<bool> held_{false};
+  std::atomic<unsigned> waiting_{0};
 };
 
 /// What a lock of a rank is made of.
 template <LockRank rank>
-using PlainMutex = std::conditional_t<rank == LockRank::kTape, SpinningMutex,
+using PlainMutex = std::conditional_t<rank == LockRank::kTape, NappingMutex,
                                       std::conditional_t<rank == LockRank::kBegins, std::shared_mutex, std::mutex>>;
 
 template <LockRank rank>
@@ -104,6 +125,7 @@ class CheckedMutex {
     LocksHeld::remove(rank);
     mutex_.unlock();
   }
+  bool wanted() const { return mutex_.wanted(); }
   /// Where several may hold it at once.
   void lock_shared() {
     LocksHeld::check(rank);

@@ -87,7 +87,7 @@ std::uint64_t Tape::prefill(std::uint64_t bytes) {
 }
 
 // A block of that size that was freed lately and needs nothing: the shortest way there is.
-bool Tape::from_recent(Granules size, const Request& request, Found& found) const {
+inline bool Tape::from_recent(Granules size, const Request& request, Found& found) const {
   found.hole = parts_->space.recent(size);
   found.part = found.hole.range;
   return !found.part.empty() && parts_->reuse.needs_nothing(found.hole, request) && is_located(found.part, request);
@@ -164,7 +164,13 @@ bool Tape::may_split(Range hole, Granules size) const {
   return tail.empty() || hole.end == tail.begin;
 }
 
-std::uint64_t Tape::serve(const Found& found, const Request& request) {
+inline void Tape::note_holes() {
+  stats_.holes.set(parts_->space.hole_count());
+  stats_.needed.set(parts_->handles.device_bytes() + parts_->handles.host_bytes() -
+                    bytes_of_64(parts_->space.wholly_free_granules()));
+}
+
+[[gnu::always_inline]] inline std::uint64_t Tape::hand_out(const Found& found, const Request& request) {
   const Range part = found.part;
   bool own = false;
   parts_->space.visit_history(found.hole, part,
@@ -187,11 +193,8 @@ std::uint64_t Tape::serve(const Found& found, const Request& request) {
   return addresses_.address_of(part.begin);
 }
 
-void Tape::note_holes() {
-  stats_.holes.set(parts_->space.hole_count());
-  stats_.needed.set(parts_->handles.device_bytes() + parts_->handles.host_bytes() -
-                    bytes_of_64(parts_->space.wholly_free_granules()));
-}
+// The same, for all but the shortest way.
+std::uint64_t Tape::serve(const Found& found, const Request& request) { return hand_out(found, request); }
 
 // pool.reclaim: looking whether plain frees are done is only worth its cost once enough has gathered.
 bool Tape::may_ask(const Request& request) const {
@@ -319,7 +322,11 @@ Grant Tape::allocate(const Request& request) {
   Granules size = granules_for(request.bytes + options_.red_zone);
   parts_->timelines.forget_pending();
   Found found;
-  if (from_recent(size, request, found) || from_best_fit(size, request, found) ||
+  if (from_recent(size, request, found)) {
+    stats_.hits.add(1);
+    return {Verdict::kServed, 0, hand_out(found, request)};
+  }
+  if (from_best_fit(size, request, found) ||
       from_hole(size, request, may_ask(request) ? Effort::kFence : Effort::kLook, found)) {
     stats_.hits.add(1);
     return {Verdict::kServed, 0, serve(found, request)};

@@ -69,6 +69,8 @@ class Tape {
   /// Held by the caller around the real begin-capture call, so that no record or wait can fall into it.
   using Mutex = RankedMutex<LockRank::kTape>;
   std::unique_lock<Mutex> hold() const { return std::unique_lock<Mutex>(mutex_); }
+  /// Does a thread wait for the lock? Without it.
+  bool is_wanted() const { return mutex_.wanted(); }
   /// The last open capture of the process has ended: make the records that were put off.
   void captures_ended();
 
@@ -121,6 +123,7 @@ class Tape {
   bool is_located(Range hole, const Request& request) const;
   Range located(Range hole, const Request& request) const;
   bool may_split(Range hole, Granules size) const;
+  std::uint64_t hand_out(const Found& found, const Request& request);
   std::uint64_t serve(const Found& found, const Request& request);
   bool block_at(std::uint64_t address, BestFit::Owned& owned) const;
   BlockInfo info_of(const BestFit::Owned& owned) const;

@@ -7,7 +7,6 @@ namespace {
 
 constexpr std::size_t kFirstRing = 64;
 constexpr std::size_t kLargestRing = 4096;
-constexpr std::uint64_t kLargeShare = 32;  // a block of more than this part of what is held is large
 
 }  // namespace
 
@@ -51,19 +50,10 @@ void Timelines::ending(StreamRef stream, StreamEnd end) {
   }
 }
 
-// An only stream uses again what it freed without any record. For a large block one is made all the same: a stream that
-// appears when memory is short may wait for that, and must not for one that is made late.
-bool Timelines::puts_off(const Timeline& line, std::uint64_t bytes) const {
-  return !line.per_thread && streams_alive_ <= 1 && bytes <= stats_.reserved.current() / kLargeShare;
-}
-
-std::uint64_t Timelines::mark_free(Line index, std::uint64_t bytes, int& error) {
-  Timeline& line = lines_[index];
+std::uint64_t Timelines::mark_now(Timeline& line, int& error) {
   error = 0;
-  if (index == kContextLine || !puts_off(line, bytes)) {
-    if (make_record(line, line.stream, Timing::kAtTheFree, error))
-      return line.recorded <= line.complete ? 0 : line.recorded;
-  }
+  if (make_record(line, line.stream, Timing::kAtTheFree, error))
+    return line.recorded <= line.complete ? 0 : line.recorded;
   line.put_off = true;
   return line.recorded + 1;
 }

@@ -38,7 +38,12 @@ class Timelines {
   /// Work submitted on `line` so far may touch the `bytes` that are being freed: returns the number of the record that
   /// covers it, made now or, where that is put off, later. 0: nothing to wait for. `error`: a driver error the program
   /// should see, else 0.
-  std::uint64_t mark_free(Line line, std::uint64_t bytes, int& error);
+  std::uint64_t mark_free(Line line, std::uint64_t bytes, int& error) {
+    Timeline& freeing = lines_[line];
+    if (line == kContextLine || !puts_off(freeing, bytes)) return mark_now(freeing, error);
+    freeing.put_off = true;
+    return freeing.recorded + 1;
+  }
 
   /// No driver call.
   Need need(const Request& request, Line owner, std::uint64_t record) const {
@@ -99,6 +104,8 @@ class Timelines {
         waited;  // by line: this line's later work is ordered behind that line's records up to here
   };
 
+  static constexpr std::uint64_t kLargeShare = 32;  // a block of more than this part of what is held is large
+
   enum class Timing : std::uint8_t { kAtTheFree, kLate };
   bool make_record(Timeline& line, StreamRef on, Timing timing, int& error);
   bool make_late_record(Timeline& line);
@@ -111,7 +118,12 @@ class Timelines {
   static std::uint64_t waited(const Timeline& line, Line owner) {
     return owner < line.waited.size() ? line.waited[owner] : 0;
   }
-  bool puts_off(const Timeline& line, std::uint64_t bytes) const;
+  // An only stream uses again what it freed without any record. For a large block one is made all the same: a stream
+  // that appears when memory is short may wait for that, and must not for one that is made late.
+  bool puts_off(const Timeline& line, std::uint64_t bytes) const {
+    return !line.per_thread && streams_alive_ <= 1 && bytes <= stats_.reserved.current() / kLargeShare;
+  }
+  std::uint64_t mark_now(Timeline& line, int& error);
 
   Fence& fence_;
   const ReusePolicy policy_;

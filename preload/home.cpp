@@ -1,7 +1,7 @@
 // See home.h.
 #include "preload/home.h"
 
-#include <sched.h>
+#include <time.h>
 
 #include <algorithm>
 #include <new>
@@ -29,6 +29,7 @@ namespace {
 
 constexpr Bytes kFirstPrefill = 256_MiB;  // before the first request returns
 constexpr Bytes kPrefillStep = 256_MiB;   // at a time, under the tape's lock
+constexpr timespec kLetIn{0, 100'000};    // between two, when a request waits for it
 
 std::string card_name(const DriverApi& api, CUdevice device) {
   char name[256] = "";
@@ -138,7 +139,7 @@ void Home::start_prefill() {
       const Guard guard;
       try {
         while (!stop_.load(std::memory_order_acquire) && !stopped() && tape_->prefill(kPrefillStep) != 0) {
-          sched_yield();  // lets a waiting request take the lock
+          if (tape_->is_wanted()) nanosleep(&kLetIn, nullptr);
         }
       } catch (const std::bad_alloc&) {
         stop();

@@ -16,6 +16,7 @@
 #include "device/driver_api.h"
 #include "live/page.h"
 #include "pool/tape.h"
+#include "preload/trace_clock.h"
 
 namespace gpupool {
 
@@ -68,6 +69,9 @@ class Home {
   /// so.
   CUresult lost() const { return lost_.load(std::memory_order_relaxed); }
   void lose(CUresult error) { lost_.store(error, std::memory_order_relaxed); }
+  /// Whether a driver call in this context said within the last microsecond that it is not lost.
+  bool was_sound() const { return clock_.ticks() - sound_.load(std::memory_order_relaxed) < clock_.some_ticks(); }
+  void is_sound() { sound_.store(clock_.ticks(), std::memory_order_relaxed); }
 
   /// The host had no memory in the middle of a change: the tape is left as it is. The driver serves from now on, and
   /// frees of its blocks are answered and forgotten.
@@ -139,6 +143,8 @@ class Home {
   std::atomic<bool> alive_{true};
   std::atomic<bool> serves_{false};
   std::atomic<CUresult> lost_{CUDA_SUCCESS};
+  const TraceClock clock_;
+  std::atomic<std::uint64_t> sound_{0};  // when
   std::atomic<bool> stopped_{false};
   std::atomic<bool> overflowed_{false};
   std::atomic<bool> stop_{false};

@@ -18,7 +18,7 @@ bool serveable(const Guard& guard, const CUdeviceptr* out, std::uint64_t bytes) 
 template <class Ask>
 CUresult plain(const Guard& guard, HookRow row, std::uint64_t bytes, CUdeviceptr* out, Ask ask) {
   Home* home = process().registry.here(guard, bytes);
-  if (const CUresult fault = home ? fault_on(CU_STREAM_LEGACY) : CUDA_SUCCESS) return driver_said(*home, fault);
+  if (const CUresult fault = home ? fault_on(CU_STREAM_LEGACY, home) : CUDA_SUCCESS) return driver_said(*home, fault);
   return home ? serve(guard, *home, {.bytes = bytes, .own_free = home->own_free()}, row, out, ask)
               : pass_through(guard, row, bytes, out, ask);
 }

@@ -25,7 +25,7 @@ std::uint64_t name_for_trace(CUstream stream) {
 StreamSpot spot_on(const Guard& guard, CUdevice device, const StreamSpot& own, CUstream stream, std::uint64_t bytes) {
   if (own.home->device() == device && own.home->owner() == Home::Owner::kPrimary) return own;
   Home* primary = process().registry.of_primary(guard, device, bytes);
-  return primary ? StreamSpot{primary, line_on(guard, *primary, stream)} : StreamSpot{};
+  return primary ? StreamSpot{primary, line_on(guard, *primary, stream).line} : StreamSpot{};
 }
 
 // Counts a request in its pool, whether the tape serves it or the driver in its place: to the program it is one pool.
@@ -43,7 +43,7 @@ CUresult counted(MemoryPool& pool, std::uint64_t bytes, Serve serve) {
 template <class Ask>
 CUresult from_pool(const Guard& guard, const StreamSpot& own, CUstream stream, MemoryPool& pool, HookRow row,
                    std::uint64_t bytes, CUdeviceptr* out, Ask ask) {
-  if (const CUresult fault = fault_on(stream)) return driver_said(*own.home, fault);
+  if (const CUresult fault = fault_on(stream, own.home)) return driver_said(*own.home, fault);
   const auto [home, line] = spot_on(guard, pool.device(), own, stream, bytes);
   // Slabs of cuMemAlloc cannot be opened to another device as a memory pool can.
   if (!home || (pool.opened() && !home->movable())) {
@@ -88,8 +88,9 @@ CUresult free(HookRow row, Flavour flavour, CUdeviceptr address, CUstream given,
   if (!home || !home->serves()) return pass_free(guard, row, address, ask);
   const CUstream stream = named(given, flavour);
   if (captures_stream(stream)) return ask();  // not memory of the graph: the driver refuses
-  const CUresult fault = fault_on(stream);
-  const CUresult result = give_back(guard, *home, row, address, line_on(guard, *home, stream), stream);
+  const StreamSpot spot = line_on(guard, *home, stream);
+  const CUresult fault = fault_on(stream, spot.home);
+  const CUresult result = give_back(guard, *home, row, address, spot.line, stream);
   return fault ? driver_said(*home, fault) : result;
 }
 

@@ -89,21 +89,22 @@ StreamSpot spot_of(const Guard& guard, CUstream stream, std::uint64_t bytes) {
   return {home, cached.line};
 }
 
-Line line_on(const Guard&, Home& home, CUstream stream) {
+StreamSpot line_on(const Guard&, Home& home, CUstream stream) {
   const std::uint64_t now = epoch.load(std::memory_order_acquire);
   const CUcontext current = is_default_stream(stream) ? current_context(setup().api) : nullptr;
-  if (hit(stream, current, now) && cached.home == &home) return cached.line;
-  cached = {stream, current, now, &home, line_of(home, stream, current), false};
-  return cached.line;
+  if (!hit(stream, current, now) || cached.home != &home)
+    cached = {stream, current, now, &home, line_of(home, stream, current), false};
+  return {cached.own ? &home : nullptr, cached.line};
 }
 
 bool captures_stream(CUstream stream) { return process().captures.any_open() && is_capturing(setup().api, stream); }
 
-CUresult fault_on(CUstream stream) {
+CUresult fault_on(CUstream stream, Home* own) {
   const DriverApi& api = setup().api;
   unsigned long long id = 0;
-  if (!api.cuStreamGetId || process().captures.any_open()) return CUDA_SUCCESS;
+  if (!api.cuStreamGetId || process().captures.any_open() || (own && own->was_sound())) return CUDA_SUCCESS;
   const CUresult result = api.cuStreamGetId(stream, &id);
+  if (own && result == CUDA_SUCCESS) own->is_sound();
   return is_sticky(result) ? result : CUDA_SUCCESS;
 }
 

@@ -22,15 +22,17 @@ struct StreamSpot {
 /// Where a request of `bytes` on this stream goes. `stream` is named(). The stream is not capturing.
 StreamSpot spot_of(const Guard& guard, CUstream stream, std::uint64_t bytes);
 
-/// The stream's line on the tape of `home`, which may belong to another context than the stream.
-Line line_on(const Guard& guard, Home& home, CUstream stream);
+/// The stream's line on the tape of `home`, which may belong to another context than the stream: then, or where that is
+/// not known, StreamSpot::home is null.
+StreamSpot line_on(const Guard& guard, Home& home, CUstream stream);
 
 /// Is the stream part of a capture? Asks the driver only while one is open in the process.
 bool captures_stream(CUstream stream);
 
 /// The sticky error of the stream's context, or success: the cheapest call that tells, as a request that the pool can
-/// serve makes none. Not asked while a capture is open.
-CUresult fault_on(CUstream stream);
+/// serve makes none. Not asked while a capture is open, nor within a microsecond of the last answer in that context,
+/// where `own`, the home of the stream's own context, is known.
+CUresult fault_on(CUstream stream, Home* own);
 
 /// Before the driver destroys the stream: what it freed belongs to anyone from now on.
 void stream_ending(const Guard& guard, CUstream stream);

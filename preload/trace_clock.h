@@ -1,5 +1,6 @@
-// The time of a record: the processor's counter where it runs evenly and everywhere alike, otherwise the monotonic
-// clock. Read on the program's threads; the writer's blocks say how the two go together (pool/trace_format.h).
+// The time of a record, and of a last look at a context: the processor's counter where it runs evenly and everywhere
+// alike, otherwise the monotonic clock. Read on the program's threads; the trace writer's blocks say how the two go
+// together (pool/trace_format.h).
 #pragma once
 
 #include <time.h>
@@ -24,6 +25,8 @@ class TraceClock {
   TraceClock() : counter_(counter_is_even()) {}
 
   std::uint64_t ticks() const { return counter_ ? counter() : monotonic_clock_ns(); }
+  /// About a microsecond: a half to two.
+  std::uint64_t some_ticks() const { return counter_ ? counter_some_ticks() : 1000; }
 
  private:
   static std::uint64_t counter() {
@@ -35,6 +38,16 @@ class TraceClock {
     return value;
 #else
     return 0;
+#endif
+  }
+
+  static std::uint64_t counter_some_ticks() {
+#if defined(__aarch64__)
+    std::uint64_t in_a_second = 0;
+    asm volatile("mrs %0, cntfrq_el0" : "=r"(in_a_second));
+    return in_a_second / 1'000'000;
+#else
+    return 2000;  // at one to four a nanosecond
 #endif
   }
 

@@ -50,7 +50,7 @@ MUTATIONS = (
     Mutation("recent_block_handed_out_in_use", "pool/tape.cpp",
              "return !found.part.empty() && parts_->reuse.needs_nothing(found.hole, request) && is_located(found.part, request);",
              "return !found.part.empty() && is_located(found.part, request);", EVERY),
-    Mutation("exported_memory_reused", "pool/best_fit.cpp", "if (owned.block.pinned) {", "if (false) {"),
+    Mutation("exported_memory_reused", "pool/best_fit.h", "if (owned.block.pinned) return retain(owned);", ""),
     # Memory: handles that move.
     Mutation("migration_without_completion", "pool/growth.cpp",
              "if (donor->size > room || !p_.reuse.complete({donor->begin, donor->begin + donor->size}, effort)) continue;",
@@ -66,8 +66,8 @@ MUTATIONS = (
     # The program's calls.
     Mutation("fence_waits_nowhere", "device/cuda_fence.cpp", "return api_.cuStreamWaitEvent(stream, recorded, 0);",
              "return static_cast<void>(recorded), CUDA_SUCCESS;", TORTURE),
-    Mutation("freed_on_the_legacy_stream", "preload/hooks_async.cpp", "give_back(guard, *home, row, address, line_on(guard, *home, stream), stream);",
-             "give_back(guard, *home, row, address, line_on(guard, *home, CU_STREAM_LEGACY), stream);", TORTURE),
+    Mutation("freed_on_the_legacy_stream", "preload/hooks_async.cpp", "const StreamSpot spot = line_on(guard, *home, stream);",
+             "const StreamSpot spot = line_on(guard, *home, CU_STREAM_LEGACY);", TORTURE),
     Mutation("threads_share_their_stream", "preload/streams.cpp", "return kThreadStream | thread_serial;", "return kThreadStream | 1;",
              TORTURE),
     Mutation("capture_not_seen", "preload/hooks_track.cpp", "if (result == CUDA_SUCCESS) process().captures.began(origin);",

@@ -6,6 +6,8 @@
 
 #include <cstdio>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "tests/catch.h"
 
@@ -90,4 +92,27 @@ TEST_CASE("a lock that is only tried may be out of order, and counts while it is
     const std::lock_guard outer(tape);
   });
   CHECK(WIFSIGNALED(then.status));
+}
+
+TEST_CASE("a tape's lock lets one in at a time, and tells that others wait") {
+  NappingMutex mutex;
+  CHECK_FALSE(mutex.wanted());
+  unsigned counted = 0;
+  std::vector<std::thread> threads;
+  mutex.lock();
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int turn = 0; turn < 20000; ++turn) {
+        const std::lock_guard lock(mutex);
+        ++counted;
+      }
+    });
+  }
+  while (!mutex.wanted()) std::this_thread::yield();
+  CHECK_FALSE(mutex.try_lock());
+  CHECK(counted == 0);
+  mutex.unlock();
+  for (std::thread& thread : threads) thread.join();
+  CHECK(counted == 80000);
+  CHECK_FALSE(mutex.wanted());
 }
