@@ -27,7 +27,7 @@ CASES = (
     ("torch_peers.py", "kernels", {"GPUPOOL_POOL_STRATEGY": "auto_growth"}, True),
     ("torch_peers.py", "parallel", ASYNC, True),
     ("torch_peers.py", "shared", {}, True),
-    ("torch_peers.py", "shared", NO_CACHE, True),
+    ("torch_peers.py", "shared", {"GPUPOOL_POOL_STRATEGY": "auto_growth"}, True),
 )
 
 
