@@ -1,5 +1,7 @@
 #include "pool/best_fit.h"
 
+#include <algorithm>
+
 namespace gpupool {
 
 BestFit::BestFit(Granules span, Granules handle) : span_(span), handle_(handle), segments_(span) {
@@ -46,11 +48,6 @@ void BestFit::take_part(const Hole& whole, Range part, const Block& taken) {
   segments_.prefetch(holes_.best_fit(whole.range.size()).begin);
 }
 
-void BestFit::retain(const Owned& owned) {
-  become(*owned.segment, Kind::kRetained);
-  retained_bytes_ += bytes_of(owned.range.size());
-}
-
 void BestFit::settle_oldest(Granules size) {
   Segment* segment = segments_.find(recent_.oldest(size));
   recent_.remove_oldest(size);
@@ -61,6 +58,53 @@ void BestFit::settle_recent() {
   for (Granules size = 1; recent_.count() != 0; ++size) {
     while (recent_.oldest(size) != Recent::kNowhere) settle_oldest(size);
   }
+}
+
+void BestFit::retain(Segment* segment, History history, Sharing kept_for) {
+  become(*segment, Kind::kRetained, history.bits());
+  segment->marks |= bits_of(kept_for);
+  retained_.insert(retained_tree_, segment->begin, {});
+  retained_bytes_ += bytes_of(segment->size);
+}
+
+void BestFit::retained_to_hole(Segment* segment) {
+  retained_.erase(retained_tree_, segment->begin);
+  retained_bytes_ -= bytes_of(segment->size);
+  become_hole(segment, history_of(*segment));
+}
+
+bool BestFit::share(Range range, Sharing with) {
+  bool any = false;
+  for (Segment* s = segments_.floor(range.begin); s->begin < range.end && s->begin != span_; s = behind(s)) {
+    if (kind(*s) != Kind::kBlock) continue;
+    s->marks = (s->marks & ~(kSharingMask << kSharingShift)) | bits_of(std::max(sharing(*s), with));
+    any = true;
+  }
+  return any;
+}
+
+bool BestFit::release(Granules place) {
+  Segment* segment = segments_.find(place);
+  const bool shared = segment != nullptr && (kind(*segment) == Kind::kBlock || kind(*segment) == Kind::kRetained);
+  if (!shared || sharing(*segment) != Sharing::kAnnounced) return false;
+  segment->marks ^= bits_of(Sharing::kAnnounced) ^ bits_of(Sharing::kEnded);
+  return true;
+}
+
+bool BestFit::regain_ended() {
+  bool any = false;
+  for (Range kept = retained_from(0); !kept.empty(); kept = retained_from(kept.end)) {
+    Segment* segment = segments_.find(kept.begin);
+    if (sharing(*segment) != Sharing::kEnded) continue;
+    retained_to_hole(segment);
+    any = true;
+  }
+  return any;
+}
+
+Range BestFit::retained_from(Granules place) const {
+  const Places::Cursor c = retained_.at_least(retained_tree_, place);
+  return c.valid() ? segments_.find(retained_.key(c))->range() : Range{};
 }
 
 // A segment that is no hole yet becomes one and joins its neighbours.
@@ -126,6 +170,19 @@ Segment* BestFit::cut(Segment* segment, Granules at) {
   return upper;
 }
 
+// Both remain retained. Returns the upper one, which nobody can release: it is not known by its beginning.
+Segment* BestFit::cut_retained(Segment* segment, Granules at) {
+  History front = history_of(*segment);
+  const History back = fragments_.cut(front, segment->range(), at);
+  Segment* upper = cut(segment, at);
+  segments_.find(upper->before)->content = front.bits();
+  upper->content = back.bits();
+  if (sharing(*upper) == Sharing::kAnnounced)
+    upper->marks ^= bits_of(Sharing::kAnnounced) ^ bits_of(Sharing::kReferenced);
+  retained_.insert(retained_tree_, at, {});
+  return upper;
+}
+
 void BestFit::gap_to_hole(Range range) {
   Segment* gap = segments_.floor(range.begin);
   if (gap->begin < range.begin) {
@@ -141,7 +198,15 @@ void BestFit::gap_to_hole(Range range) {
   become_hole(gap, {});
 }
 
-void BestFit::hole_to_gap(Range range) {
+void BestFit::free_to_gap(Range range) {
+  Segment* first = segments_.floor(range.begin);
+  if (kind(*first) == Kind::kRetained && first->begin < range.begin) cut_retained(first, range.begin);
+  for (Range kept = retained_from(range.begin); !kept.empty() && kept.begin < range.end;
+       kept = retained_from(range.begin)) {
+    Segment* segment = segments_.find(kept.begin);
+    if (kept.end > range.end) cut_retained(segment, range.end);
+    retained_to_hole(segments_.find(kept.begin));
+  }
   const Hole whole = hole_at(range.begin);
   unlist_hole(whole.range);
   History front = whole.history;
@@ -163,14 +228,14 @@ void BestFit::hole_to_gap(Range range) {
 }
 
 // The first gap that ends behind `place`.
-BestFit::Gaps::Cursor BestFit::gap_behind(Granules place) const {
-  const Gaps::Cursor c = gaps_.floor(gap_tree_, place);
+BestFit::Places::Cursor BestFit::gap_behind(Granules place) const {
+  const Places::Cursor c = gaps_.floor(gap_tree_, place);
   if (c.valid() && segments_.find(gaps_.key(c))->end() > place) return c;
   return gaps_.at_least(gap_tree_, place);
 }
 
 Range BestFit::span_with_gap_behind(Granules place) const {
-  const Gaps::Cursor c = gap_behind(place);
+  const Places::Cursor c = gap_behind(place);
   if (!c.valid()) return {};
   const auto is_free = [](const Segment* s) {
     return s != nullptr && (kind(*s) == Kind::kGap || kind(*s) == Kind::kHole);
@@ -198,6 +263,8 @@ const char* BestFit::validate() const {
   std::uint64_t fragments = 0;
   std::uint64_t recent = 0;
   std::uint64_t recent_granules = 0;
+  std::uint64_t retained = 0;
+  std::uint64_t retained_bytes = 0;
   std::size_t listed = 0;
   std::size_t gaps = 0;
   std::size_t segments = 1;
@@ -215,16 +282,22 @@ const char* BestFit::validate() const {
       return "best_fit: neighbours were not merged";
     previous = kind(*s);
     if (previous == Kind::kGap) {
-      const Gaps::Cursor c = gaps_.floor(gap_tree_, s->begin);
+      const Places::Cursor c = gaps_.floor(gap_tree_, s->begin);
       if (!c.valid() || gaps_.key(c) != s->begin) return "best_fit: a gap is missing from the index";
       ++gaps;
     }
-    if (previous != Kind::kHole && previous != Kind::kRecent) continue;
+    if (previous != Kind::kHole && previous != Kind::kRecent && previous != Kind::kRetained) continue;
     if (const char* broken = fragments_.validate(history_of(*s), s->range(), fragments, listed)) return broken;
     if (previous == Kind::kRecent) {
       if (!recent_.holds(s->range())) return "best_fit: a recent block is in no queue";
       ++recent;
       recent_granules += s->size;
+      continue;
+    }
+    if (previous == Kind::kRetained) {
+      if (retained_from(s->begin).begin != s->begin) return "best_fit: a retained block is missing from the index";
+      ++retained;
+      retained_bytes += bytes_of(s->size);
       continue;
     }
     ++holes;
@@ -236,6 +309,7 @@ const char* BestFit::validate() const {
   if (gaps != gap_tree_.size) return "best_fit: the index of gaps holds what is none";
   if (holes != holes_.holes() || granules != holes_.granules()) return "best_fit: map and index count different holes";
   if (recent != recent_.count() || recent_granules != recent_.granules()) return "best_fit: blocks freed lately";
+  if (retained != retained_tree_.size || retained_bytes != retained_bytes_) return "best_fit: retained blocks";
   if (wholly_free != wholly_free_) return "best_fit: wholly free granules";
   if (fragments != fragments_.in_use() || listed != fragments_.in_lists()) return "best_fit: fragments lost or shared";
   return nullptr;

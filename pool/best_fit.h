@@ -1,7 +1,7 @@
 // Best fit: who owns which bytes of the tape. Every byte lies in exactly one segment: a block (the program's), a hole
 // (mapped and free), a gap (nothing mapped) or a retained block (freed by the program but still reachable from
-// elsewhere, never used again). Holes are merged at once, with their fragments kept. It knows nothing of time: whoever
-// takes a part of a hole has first looked at its history. Owned by the tape, under its lock.
+// elsewhere, and in nobody's hands until that ends). Holes are merged at once, with their fragments kept. It knows
+// nothing of time: whoever takes a part of a hole has first looked at its history. Owned by the tape, under its lock.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include "pool/ordered_map.h"
 #include "pool/recent.h"
 #include "pool/segments.h"
+#include "pool/tape_types.h"
 
 namespace gpupool {
 
@@ -20,8 +21,8 @@ struct Block {
   std::uint16_t slack = 0;  // bytes at its end that were not asked for, below 512
   std::uint16_t tag = 0;
   bool stream_ordered = false;
-  bool pinned = false;          // exported: becomes retained when freed
-  std::uint64_t buffer_id = 0;  // 0 until somebody has asked for it
+  Sharing sharing = Sharing::kNone;  // else it becomes retained when freed
+  std::uint64_t buffer_id = 0;       // 0 until somebody has asked for it
 };
 
 class BestFit {
@@ -87,8 +88,8 @@ class BestFit {
   /// Frees a block, covered by `record` of `line`; record 0 leaves it clean. It becomes (part of) a hole, a small one
   /// only after some time.
   void free(const Owned& owned, std::uint32_t line, std::uint64_t record) {
-    if (owned.block.pinned) return retain(owned);
     const History history = record == 0 ? History{} : fragments_.make(owned.range, line, record);
+    if (owned.block.sharing != Sharing::kNone) return retain(owned.segment, history, owned.block.sharing);
     if (!Recent::keeps(owned.range.size())) return become_hole(owned.segment, history);
     if (const Granules size = recent_.in_the_way(); size != 0) settle_oldest(size);
     become(*owned.segment, Kind::kRecent, history.bits());
@@ -97,8 +98,25 @@ class BestFit {
 
   /// Memory was mapped there: `range` lies in one gap.
   void gap_to_hole(Range range);
-  /// Memory was unmapped there: `range` lies in one hole and all its fragments are complete.
-  void hole_to_gap(Range range);
+  /// Memory was unmapped there: `range` is of holes and retained blocks, and all their fragments are complete.
+  void free_to_gap(Range range);
+
+  /// Marks the live blocks that have a part of `range`. False: there are none.
+  bool share(Range range, Sharing sharing);
+  /// The block at `place`, live or retained, was Sharing::kAnnounced and is kEnded now. False: it was not.
+  bool release(Granules place);
+  /// Retained blocks of that kind become holes. True when there were any.
+  bool regain_ended();
+  /// The first retained block that begins at or behind `place`; empty range when there is none.
+  Range retained_from(Granules place) const;
+  /// Is all of `range` hole, or retained for what `leaves(sharing)` agrees to?
+  template <class Leaves>
+  bool may_leave(Range range, Leaves leaves) const {
+    for (const Segment* s = segments_.floor(range.begin); s->begin < range.end; s = behind(s)) {
+      if (kind(*s) != Kind::kHole && !(kind(*s) == Kind::kRetained && leaves(sharing(*s)))) return false;
+    }
+    return true;
+  }
 
   /// The run of holes and gaps around the first gap that ends behind `place`; empty when there is none. Between blocks,
   /// only such a run can be made to hold a request by mapping more.
@@ -108,16 +126,18 @@ class BestFit {
   /// Calls visit(range) for each gap, cut to `part`.
   template <class Visit>
   void visit_gaps(Range part, Visit&& visit) const {
-    for (Gaps::Cursor c = gap_behind(part.begin); c.valid() && gaps_.key(c) < part.end; c = gaps_.next(c)) {
+    for (Places::Cursor c = gap_behind(part.begin); c.valid() && gaps_.key(c) < part.end; c = gaps_.next(c)) {
       const Range range = segments_.find(gaps_.key(c))->range();
       visit(Range{range.begin < part.begin ? part.begin : range.begin, range.end > part.end ? part.end : range.end});
     }
   }
-  /// Calls visit(hole) for each hole that overlaps `part`, until it answers false. True when all were visited.
+  /// Calls visit(hole) for each hole, and each retained block, that overlaps `part`, until it answers false. True when
+  /// all were visited.
   template <class Visit>
-  bool visit_holes(Range part, Visit&& visit) const {
+  bool visit_free(Range part, Visit&& visit) const {
     for (Segment* s = segments_.floor(part.begin); s->begin < part.end && s->begin != span_; s = behind(s)) {
-      if (kind(*s) == Kind::kHole && s->end() > part.begin && !visit(hole_of(s))) return false;
+      const bool free = kind(*s) == Kind::kHole || kind(*s) == Kind::kRetained;
+      if (free && s->end() > part.begin && !visit(hole_of(s))) return false;
     }
     return true;
   }
@@ -144,13 +164,14 @@ class BestFit {
   // The segment at the very end is no memory: it ends the search for neighbours.
   // A recent one was freed but not joined with its neighbours yet.
   enum class Kind : std::uint32_t { kGap, kHole, kBlock, kRetained, kRecent, kEnd };
-  using Gaps = OrderedMap<Granules>;
+  using Places = OrderedMap<Granules>;
 
-  // A segment's marks: its kind in the lowest bits, then what there is to a block. Its content: the history
-  // of a hole or of a recent one, a block's buffer id.
+  // A segment's marks: its kind in the lowest bits, then what there is to a block. Its content: a block's buffer id, or
+  // the history of what is free.
   static constexpr std::uint32_t kKindMask = 7;
   static constexpr std::uint32_t kStreamOrdered = 8;
-  static constexpr std::uint32_t kPinned = 16;
+  static constexpr unsigned kSharingShift = 4;
+  static constexpr std::uint32_t kSharingMask = 7;
   static constexpr unsigned kSlackShift = 7;
   static constexpr std::uint32_t kSlackMask = 511;
   static constexpr unsigned kTagShift = 16;
@@ -163,7 +184,11 @@ class BestFit {
   static void become_block(Segment& segment, const Block& block) {
     become(segment, Kind::kBlock, block.buffer_id);
     segment.marks |= std::uint32_t{block.tag} << kTagShift | std::uint32_t{block.slack} << kSlackShift |
-                     (block.stream_ordered ? kStreamOrdered : 0) | (block.pinned ? kPinned : 0);
+                     (block.stream_ordered ? kStreamOrdered : 0) | bits_of(block.sharing);
+  }
+  static std::uint32_t bits_of(Sharing sharing) { return static_cast<std::uint32_t>(sharing) << kSharingShift; }
+  static Sharing sharing(const Segment& segment) {
+    return static_cast<Sharing>(segment.marks >> kSharingShift & kSharingMask);
   }
   static Owned owned(Segment* segment) {
     if (segment == nullptr || kind(*segment) != Kind::kBlock) return {};
@@ -171,7 +196,7 @@ class BestFit {
     return {
         segment->range(),
         {static_cast<std::uint16_t>(marks >> kSlackShift & kSlackMask), static_cast<std::uint16_t>(marks >> kTagShift),
-         (marks & kStreamOrdered) != 0, (marks & kPinned) != 0, segment->content},
+         (marks & kStreamOrdered) != 0, sharing(*segment), segment->content},
         segment};
   }
   static History history_of(const Segment& segment) { return History(segment.content); }
@@ -182,7 +207,7 @@ class BestFit {
     return segment->begin == 0 ? nullptr : segments_.find(segment->before);
   }
   Segment* insert(Range range, Granules before);
-  Gaps::Cursor gap_behind(Granules place) const;
+  Places::Cursor gap_behind(Granules place) const;
 
   std::uint64_t aligned_inside(Range range) const {
     std::uint64_t begin = (std::uint64_t{range.begin} + handle_ - 1) & ~std::uint64_t{handle_ - 1};
@@ -200,15 +225,19 @@ class BestFit {
   void become_hole(Segment* segment, History history);
   void become_gap(Segment* segment);
   void take_part(const Hole& whole, Range part, const Block& taken);
-  void retain(const Owned& owned);
   void settle_oldest(Granules size);
+  void retain(Segment* segment, History history, Sharing sharing);
+  void retained_to_hole(Segment* segment);
+  Segment* cut_retained(Segment* segment, Granules at);
   Segment* cut(Segment* segment, Granules at);
 
   const Granules span_;
   const Granules handle_;
   Segments segments_;
-  Gaps gaps_;  // by beginning
-  Gaps::Tree gap_tree_;
+  Places gaps_;  // by beginning
+  Places::Tree gap_tree_;
+  Places retained_;
+  Places::Tree retained_tree_;
   HoleIndex holes_;
   Recent recent_;
   Fragments fragments_;

@@ -18,6 +18,9 @@ constexpr std::uint64_t kExactGrowthShare = 1024;
 // Where more than this part of what is held lies in holes, handles are this many times smaller, so that they can move.
 constexpr std::uint64_t kFragmentedShare = 60;
 constexpr std::uint64_t kFragmentedPieces = 4;
+// What was freed while others reached it lies untouched as long as it is less than this, and this part of what is held.
+constexpr std::uint64_t kLittleRetained = std::uint64_t{256} << 20;
+constexpr std::uint64_t kRetainedShare = 16;
 constexpr std::uint64_t kOwnHandles = std::uint64_t{4} << 20;  // blocks from here on begin with a handle of their own
 
 Granules round_up(Granules value, Granules unit) { return (value + unit - 1) & ~(unit - 1); }
@@ -130,7 +133,7 @@ Range Growth::choose_place(Granules size, const Request& request, Begin begins) 
     return a.missing != b.missing ? a.missing < b.missing : a.part.begin < b.part.begin;
   });
   for (const Candidate& candidate : candidates) {
-    bool usable = p_.space.visit_holes(candidate.part, [&](const BestFit::Hole& hole) {
+    bool usable = p_.space.visit_free(candidate.part, [&](const BestFit::Hole& hole) {
       return p_.reuse.usable(hole, candidate.part, request, Effort::kFence);
     });
     if (usable) return candidate.part;
@@ -302,7 +305,7 @@ bool Growth::lift(Granules begin, Handle& handle) {
     p_.handles.add(begin, handle);
     return false;
   }
-  p_.space.hole_to_gap({begin, begin + granules_for(handle.bytes)});
+  p_.space.free_to_gap({begin, begin + granules_for(handle.bytes)});
   note_reserved();
   return true;
 }
@@ -354,12 +357,47 @@ bool Growth::give_back(Granules begin) {
   return true;
 }
 
+std::uint64_t Growth::much_retained() const {
+  return 2 * left_retained_ + std::max(kLittleRetained, p_.handles.device_bytes() / kRetainedShare);
+}
+
+bool Growth::regain(Effort effort) {
+  if (p_.space.retained_bytes() == 0) return false;
+  bool any = p_.space.regain_ended();
+  const auto leaves = [this](Sharing sharing) {
+    // A slab that is freed is gone for those who have it open; the driver says so of its own.
+    if (sharing == Sharing::kAnnounced) return p_.backing.placement() == Placement::kChosen;
+    return sharing != Sharing::kFixed;
+  };
+  std::vector<Range> leaving;
+  Granules looked_at = 0;
+  for (Range kept = p_.space.retained_from(0); !kept.empty(); kept = p_.space.retained_from(kept.end)) {
+    p_.handles.visit_below(kept, [&](Granules begin, const Handle& handle) {
+      const Range whole{begin, begin + granules_for(handle.bytes)};
+      if (begin >= looked_at && p_.space.may_leave(whole, leaves)) leaving.push_back(whole);
+      looked_at = whole.end;
+      return true;
+    });
+  }
+  for (const Range& handle : leaving) any |= p_.reuse.complete(handle, effort) && give_back(handle.begin);
+  left_retained_ = p_.space.retained_bytes();
+  return any;
+}
+
 void Growth::give_back_overflow(Effort effort) {
   if (p_.handles.host_bytes() == 0) return;
   collect_donors(Location::kHost, {});
   for (const Donor& donor : donors_) {
     if (p_.reuse.complete({donor.begin, donor.begin + donor.size}, effort)) give_back(donor.begin);
   }
+}
+
+std::uint64_t Growth::trim(std::uint64_t keep) {
+  const std::uint64_t before = p_.handles.device_bytes();
+  give_back_overflow(Effort::kBlock);
+  regain(Effort::kBlock);
+  give_back_until(keep, Rounding::kKeepMore);
+  return before - p_.handles.device_bytes();
 }
 
 std::uint64_t Growth::give_back_until(std::uint64_t held, Rounding rounding) {

@@ -42,12 +42,15 @@ class Growth {
   /// more can be had.
   std::uint64_t prefill(std::uint64_t bytes);
 
-  /// Gives back wholly free handles whose work is done: all of the host's, then the card's from the end of the tape, of
-  /// which at least `keep` bytes stay. Returns what the card got back.
-  std::uint64_t trim(std::uint64_t keep) {
-    give_back_overflow(Effort::kBlock);
-    return give_back_until(keep, Rounding::kKeepMore);
-  }
+  /// Gives back wholly free handles whose work is done: all of the host's, what regain() gives, then the card's from
+  /// the end of the tape, of which at least `keep` bytes stay. Returns what the card got back.
+  std::uint64_t trim(std::uint64_t keep);
+
+  /// Freed memory that others have reached is used again last. What nobody reaches any more becomes holes; what others
+  /// hold references to goes back to the card, as whole handles whose work is done. True when there was any of either.
+  bool regain(Effort effort);
+  /// The same where much has gathered since the last time.
+  bool regain_much() { return p_.space.retained_bytes() > much_retained() && regain(Effort::kAsk); }
 
   /// Unmaps and destroys everything; the caller knows that no work is left. The space is not touched: the tape ends.
   void release_all();
@@ -88,6 +91,7 @@ class Growth {
   void give_back_overflow(Effort effort);
   enum class Rounding : std::uint8_t { kKeepMore, kKeepLess };  // where handles do not divide what is to be held
   std::uint64_t give_back_until(std::uint64_t held, Rounding rounding);
+  std::uint64_t much_retained() const;
   std::uint64_t least_step() const;
   std::uint64_t piece() const;
   void note_reserved();
@@ -97,6 +101,7 @@ class Growth {
   const Granules device_begin_;
   Location location_ = Location::kDevice;  // of the area that extend() is at work in
   std::vector<Donor> donors_;
+  std::uint64_t left_retained_ = 0;  // by the last regain()
   int error_ = 0;
 };
 

@@ -20,22 +20,22 @@ namespace gpupool {
 enum class LockRank : std::uint8_t {
   kBegins,       // device/captures.h: no capture begins
   kRegistry,     // preload/registry.h: homes are made, contexts come and go
+  kExports,      // preload/ipc_export.h
   kTape,         // pool/tape.h; several only under the registry's, which lets one thread at a time have more than one
   kCaptures,     // device/captures.h
   kRecorder,     // preload/recorder.h: start and end of a trace
   kTraceWriter,  // preload/trace_writer.h: the end of its thread
   kMemoryPools,  // preload/memory_pools.h
   kPassThrough,  // preload/passthrough.h
-  kExports,      // preload/ipc_export.h
   kImports,      // preload/ipc_import.h
   kCurve,        // preload/curve.h
 };
 constexpr unsigned kLockRanks = static_cast<unsigned>(LockRank::kCurve) + 1;
 
 constexpr const char* name_of(LockRank rank) {
-  constexpr const char* kNames[kLockRanks] = {"begins",   "registry",     "tape",         "captures",
-                                              "recorder", "trace writer", "memory pools", "pass-through",
-                                              "exports",  "imports",      "curve"};
+  constexpr const char* kNames[kLockRanks] = {"begins",       "registry", "exports",      "tape",
+                                              "captures",     "recorder", "trace writer", "memory pools",
+                                              "pass-through", "imports",  "curve"};
   return kNames[static_cast<unsigned>(rank)];
 }
 

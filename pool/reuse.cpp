@@ -81,7 +81,7 @@ std::uint64_t Reuse::own_free_before(const BestFit::Hole& hole, Range part, cons
 }
 
 bool Reuse::complete(Range range, Effort effort) {
-  return space_.visit_holes(range, [&](const BestFit::Hole& hole) {
+  return space_.visit_free(range, [&](const BestFit::Hole& hole) {
     return space_.visit_history(hole, range,
                                 [&](const Fragment& fragment) { return known_complete(fragment, effort); });
   });

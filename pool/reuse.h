@@ -48,8 +48,8 @@ class Reuse {
   /// something else does.
   std::uint64_t own_free_before(const BestFit::Hole& hole, Range part, const Request& request);
 
-  /// Is every fragment of the holes in `range` known complete, so that the memory may be unmapped? `effort` is kAsk or
-  /// kBlock.
+  /// Is every fragment of what is free in `range` known complete, so that the memory may be unmapped? `effort` is kAsk
+  /// or kBlock.
   bool complete(Range range, Effort effort);
 
  private:

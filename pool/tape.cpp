@@ -204,12 +204,15 @@ bool Tape::may_ask(const Request& request) const {
 bool Tape::by_growth(Granules size, const Request& request, unsigned patience_ms, Found& found) {
   parts_->space.settle_recent();
   parts_->timelines.grant_patience(patience_ms);
-  found.part = parts_->growth.extend(size, request);
-  if (!found.part.empty()) {
+  const auto extends = [&] {
+    found.part = parts_->growth.extend(size, request);
+    if (found.part.empty()) return false;
     found.hole = parts_->space.hole_at(found.part.begin);
-    if (parts_->reuse.ready(found.hole, found.part, request, Effort::kFence)) return true;
-  }
-  return from_hole(size, request, Effort::kBlock, found);
+    return parts_->reuse.ready(found.hole, found.part, request, Effort::kFence);
+  };
+  if (parts_->growth.regain_much() && from_hole(size, request, Effort::kFence, found)) return true;
+  if (extends() || from_hole(size, request, Effort::kBlock, found)) return true;
+  return parts_->growth.regain(Effort::kBlock) && (extends() || from_hole(size, request, Effort::kBlock, found));
 }
 
 // Natively the thread has waited on the host at its own plain frees, so it may wait for them now.
@@ -399,6 +402,10 @@ Freed Tape::free(std::uint64_t address, Line line, WorkOnIt work) {
   stats_.live.subtract(freed.bytes);
   if (owned.range.begin < parts_->growth.device_begin()) stats_.overflow_live.subtract(freed.bytes);
   stats_.requested.subtract(freed.requested);
+  if (owned.block.sharing != Sharing::kNone) {
+    const SlowPath spent(stats_);
+    parts_->growth.regain_much();
+  }
   note_holes();
   freed.done = record == 0;
   if (work == WorkOnIt::kAwaited && !freed.done && parts_->timelines.is_made(line, record))
@@ -423,7 +430,7 @@ BlockInfo Tape::info_of(const BestFit::Owned& owned) const {
   info.buffer_id = owned.block.buffer_id;
   info.tag = owned.block.tag;
   info.stream_ordered = owned.block.stream_ordered;
-  info.pinned = owned.block.pinned;
+  info.sharing = owned.block.sharing;
   return info;
 }
 
@@ -444,13 +451,18 @@ void Tape::visit_blocks(const std::function<void(const BlockInfo&)>& visit) cons
   if (parts_) parts_->space.visit_blocks([&](const BestFit::Owned& owned) { visit(info_of(owned)); });
 }
 
-bool Tape::pin(std::uint64_t address) {
+bool Tape::share(std::uint64_t address, Sharing sharing, std::uint64_t bytes) {
   std::lock_guard lock(mutex_);
-  BestFit::Owned owned;
-  if (!block_at(address, owned)) return false;
-  owned.block.pinned = true;
-  parts_->space.mark(owned, owned.block);
-  return true;
+  Granules place = 0;
+  if (!parts_ || !addresses_.place_of(address, place)) return false;
+  const std::uint64_t last = std::min(address % kGranuleBytes + bytes, options_.address_space);
+  return parts_->space.share({place, place + granules_for(last)}, sharing);
+}
+
+bool Tape::release(std::uint64_t address) {
+  std::lock_guard lock(mutex_);
+  Granules place = 0;
+  return parts_ && addresses_.place_of(address, place) && parts_->space.release(place);
 }
 
 bool Tape::visit_handles(std::uint64_t address, const HandleVisit& visit) const {

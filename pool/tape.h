@@ -52,8 +52,12 @@ class Tape {
 
   /// The block that holds `address` (which may point inside it). False: none is live there.
   bool find(std::uint64_t address, BlockInfo& info) const;
-  /// The same by its first byte, marking it as exported: it keeps its memory until the tape ends, even after the free.
-  bool pin(std::uint64_t address);
+  /// Marks the blocks that have a part of these bytes as ones that others may reach: after its free nobody else gets a
+  /// block's memory as long as they do. False: there are none.
+  bool share(std::uint64_t address, Sharing sharing, std::uint64_t bytes = 1);
+  /// Nobody reaches the block at `address`, live or freed, any more of those that Sharing::kAnnounced stands for.
+  /// False: it is none that was kept for them.
+  bool release(std::uint64_t address);
   /// Calls visit(handle, address of its first byte) for each handle below the live block that holds `address`, in
   /// order, until it answers false; under the lock. False: no block there.
   using HandleVisit = std::function<bool(const Handle& handle, std::uint64_t begin)>;

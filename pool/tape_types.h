@@ -47,6 +47,15 @@ enum class WorkOnIt : std::uint8_t {
   kAwaited,   // may still run, and the free returns once it is done
 };
 
+/// Who else may reach a block's memory, in rising order of what that asks for after the free.
+enum class Sharing : std::uint8_t {
+  kNone,
+  kEnded,       // nobody any more: used again, but last
+  kAnnounced,   // others who say so to the tape's owner: not used again before he calls Tape::release; may leave
+  kReferenced,  // others who do not, and hold a reference to the memory itself: not used again; may leave the tape
+  kFixed,       // others who hold none: kept where it is until the tape ends
+};
+
 /// Whether a stream that ends can still be recorded on.
 enum class StreamEnd : std::uint8_t { kAhead, kGone };
 
@@ -77,7 +86,7 @@ struct BlockInfo {
   std::uint64_t buffer_id = 0;  // new for every allocation, never reused
   std::uint16_t tag = 0;
   bool stream_ordered = false;
-  bool pinned = false;
+  Sharing sharing = Sharing::kNone;
 };
 
 enum class FreeResult : std::uint8_t {

@@ -44,8 +44,9 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
     const CUresult result = slab_below(block, slab.emplace());
     if (result != CUDA_SUCCESS) return result;
   }
-  if (!home->tape()->pin(block.address)) return CUDA_ERROR_INVALID_VALUE;
   if (slab && slab->offset == 0) {
+    // Whoever opens it holds a reference to the slab, and tells nobody.
+    if (!home->tape()->share(block.address, Sharing::kReferenced)) return CUDA_ERROR_INVALID_VALUE;
     *handle = slab->handle;
     SizedHandle::put(*handle, block.requested);
     return CUDA_SUCCESS;

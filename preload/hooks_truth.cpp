@@ -118,12 +118,6 @@ CUresult not_for_blocks(CUdeviceptr address, Ask ask) {
   return home_at(guard, address) || imported_at(guard, address, imported) ? CUDA_ERROR_INVALID_VALUE : ask();
 }
 
-// The block that holds `address` keeps its memory from now on, because someone else may map it.
-bool pin(Home& home, CUdeviceptr address) {
-  BlockInfo block;
-  return home.tape()->find(address, block) && home.tape()->pin(block.address);
-}
-
 }  // namespace
 
 CUresult cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
@@ -175,7 +169,7 @@ CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdevi
   if (result != CUDA_SUCCESS) return result;
   if (home) {
     correct(attribute, *home, block, data);
-    if (attribute == CU_POINTER_ATTRIBUTE_P2P_TOKENS) home->tape()->pin(block.address);
+    if (attribute == CU_POINTER_ATTRIBUTE_P2P_TOKENS) home->tape()->share(block.address, Sharing::kFixed);
   } else if (ImportedBlock imported; imported_at(guard, address, imported)) {
     correct(attribute, imported, data);
   }
@@ -194,7 +188,7 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes,
   const bool is_imported = !home && imported_at(guard, address, imported);
   for (unsigned i = 0; i < count; ++i) {
     if (home) correct(attributes[i], *home, block, data[i]);
-    if (home && attributes[i] == CU_POINTER_ATTRIBUTE_P2P_TOKENS) home->tape()->pin(block.address);
+    if (home && attributes[i] == CU_POINTER_ATTRIBUTE_P2P_TOKENS) home->tape()->share(block.address, Sharing::kFixed);
     if (is_imported) correct(attributes[i], imported, data[i]);
   }
   return result;
@@ -231,7 +225,8 @@ CUresult cuMemGetHandleForAddressRange(void* handle, CUdeviceptr address, std::s
                                        unsigned long long flags) {
   const Guard guard;
   Home* home = home_at(guard, address);
-  if (home && !pin(*home, address)) return CUDA_ERROR_INVALID_VALUE;
+  // A program rounds to pages, and so a little of the neighbours may be in the range.
+  if (home && !home->tape()->share(address, Sharing::kReferenced, bytes)) return CUDA_ERROR_INVALID_VALUE;
   return real::cuMemGetHandleForAddressRange(handle, address, bytes, type, flags);
 }
 

@@ -1,6 +1,7 @@
 // See ipc_export.h.
 #include "preload/ipc_export.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -15,7 +16,7 @@
 namespace gpupool {
 namespace {
 
-constexpr timeval kPatience{10, 0};  // for an importer that has connected and says nothing
+constexpr timeval kPatience{10, 0};  // for an importer that does not take its answer
 constexpr int kWaiting = 64;
 constexpr useconds_t kBreathUs = 1000;
 
@@ -67,8 +68,14 @@ bool Exports::add(const Guard&, Home& home, const BlockInfo& block, const std::o
                   CUipcMemHandle& handle) try {
   const std::lock_guard lock(mutex_);
   if (!start()) return false;
-  exports_.insert_or_assign(block.buffer_id, Export{&home, block.address, slab});
-  handle = pack({.exporter = key_, .block = block.buffer_id});
+  const auto [entry, fresh] = exports_.try_emplace(block.address);
+  if (!home.tape()->share(block.address, Sharing::kAnnounced)) {
+    if (fresh) exports_.erase(entry);
+    return false;
+  }
+  if (fresh || entry->second.block != block.buffer_id) entry->second = {&home, block.buffer_id, slab};
+  any_ = true;
+  handle = pack({.exporter = key_, .block = block.buffer_id, .address = block.address});
   return true;
 } catch (const std::exception&) {
   return false;
@@ -79,99 +86,178 @@ bool Exports::gave(const SharedHandle& handle) const {
   return thread_.joinable() && handle.exporter == key_;
 }
 
+void Exports::free_one(const Guard&, std::uint64_t address) {
+  const std::lock_guard lock(mutex_);
+  const auto entry = exports_.find(address);
+  if (entry == exports_.end() || entry->second.freed) return;
+  entry->second.freed = true;
+  if (entry->second.users == 0) end(entry);
+}
+
+// Nobody has it, and nobody will.
+void Exports::end(Table::iterator entry) {
+  if (entry->second.home->serves()) entry->second.home->tape()->release(entry->first);
+  exports_.erase(entry);
+  any_ = !exports_.empty();
+}
+
 bool Exports::start() {
   if (thread_.joinable()) return true;
   key_ = random_key();
   socket_ = listening_socket(key_);
   if (socket_ < 0) return false;
+  sockets_.add(socket_);
   try {
-    thread_ = quiet_thread([this] { serve(); });
+    thread_ = quiet_thread([this, listening = socket_.load()] { serve(listening); });
   } catch (const std::system_error&) {
-    close(socket_.exchange(-1));
+    sockets_.remove(socket_);
+    ::close(socket_.exchange(-1));
     return false;
   }
   return true;
 }
 
 void Exports::stop() {
-  const int listening = socket_.exchange(-1);
-  if (listening < 0) return;
-  shutdown(listening, SHUT_RDWR);
-  if (const int connection = connection_.load(); connection >= 0) shutdown(connection, SHUT_RDWR);
+  if (socket_.exchange(-1) < 0) return;
+  sockets_.each([](int each) { shutdown(each, SHUT_RDWR); });
   if (thread_.joinable()) thread_.join();
-  close(listening);
 }
 
-void Exports::abandon() {
-  if (const int inherited = socket_.load(); inherited >= 0) close(inherited);
-  if (const int inherited = connection_.load(); inherited >= 0) close(inherited);
-}
-
-void Exports::serve() {
+void Exports::serve(int listening) {
   const Guard guard;
-  for (int listening = socket_; listening >= 0; listening = socket_) {
-    const int connection = accept4(listening, nullptr, nullptr, SOCK_CLOEXEC);
-    if (connection < 0) {
-      usleep(kBreathUs);  // out of descriptors, or about to end
-      continue;
+  std::vector<Importer> importers;
+  while (socket_ >= 0) {
+    try {
+      wait_for_one(listening, importers);
+    } catch (const std::bad_alloc&) {
+      usleep(kBreathUs);
     }
-    connection_ = connection;
-    if (is_of_our_user(connection)) talk(connection);
-    connection_ = -1;
-    close(connection);
+  }
+  const auto leave = [this](int socket) {
+    sockets_.remove(socket);
+    ::close(socket);
+  };
+  for (const Importer& importer : importers) leave(importer.connection);
+  leave(listening);
+}
+
+void Exports::wait_for_one(int listening, std::vector<Importer>& importers) {
+  std::vector<pollfd> waiting;
+  for (const Importer& importer : importers) waiting.push_back({importer.connection, POLLIN, 0});
+  waiting.push_back({listening, POLLIN, 0});
+  importers.reserve(importers.size() + 1);
+  if (poll(waiting.data(), waiting.size(), -1) <= 0) return;
+  if (waiting.back().revents != 0 && socket_ >= 0) accept_one(listening, importers);
+  for (std::size_t i = waiting.size() - 1; i-- > 0;) {
+    if (waiting[i].revents == 0 || listen_to(importers[i])) continue;
+    lost(importers[i]);
+    importers.erase(importers.begin() + static_cast<long>(i));
   }
 }
 
-void Exports::talk(int connection) const {
-  setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
-  setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
+void Exports::accept_one(int listening, std::vector<Importer>& importers) {
+  const int connection = accept4(listening, nullptr, nullptr, SOCK_CLOEXEC);
+  if (connection < 0) {
+    usleep(kBreathUs);  // out of descriptors, or about to end
+  } else if (!is_of_our_user(connection)) {
+    ::close(connection);
+  } else {
+    setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
+    sockets_.add(connection);
+    importers.push_back({connection, {}});
+  }
+}
+
+// False: it has gone, or says what makes no sense.
+bool Exports::listen_to(Importer& importer) {
   ShareQuestion question;
-  while (socket_ >= 0 && recv(connection, &question, sizeof question, 0) == sizeof question &&
-         question.magic == SharedHandle::kMagic) {
-    answer(question, connection);
+  if (recv(importer.connection, &question, sizeof question, MSG_DONTWAIT) != sizeof question ||
+      question.magic != SharedHandle::kMagic)
+    return false;
+  switch (question.verb) {
+    case ShareVerb::kOpen:
+    case ShareVerb::kMore:
+      answer(question, importer);
+      return true;
+    case ShareVerb::kClose:
+      close(question, importer);
+      return true;
   }
+  return false;
 }
 
-// A block that has been freed is refused, as is one whose context has gone; the descriptors are ours only for as long
-// as it takes to send them.
-void Exports::answer(const ShareQuestion& question, int connection) const try {
+Exports::Table::iterator Exports::find(const ShareQuestion& question) {
+  const auto entry = exports_.find(question.address);
+  return entry != exports_.end() && entry->second.block == question.block ? entry : exports_.end();
+}
+
+void Exports::close(const ShareQuestion& question, Importer& importer) {
+  const auto same = [&](const ShareQuestion& open) { return open.block == question.block; };
+  const auto opened = std::ranges::find_if(importer.open, same);
+  if (opened == importer.open.end()) return;
+  importer.open.erase(opened);
+  const std::lock_guard lock(mutex_);
+  const auto entry = find(question);
+  if (entry != exports_.end() && --entry->second.users == 0 && entry->second.freed) end(entry);
+}
+
+// It ended without a word, and its last work may outlive its sockets: what it had is not used again.
+void Exports::lost(const Importer& importer) {
+  const std::lock_guard lock(mutex_);
+  for (const ShareQuestion& open : importer.open) {
+    const auto entry = find(open);
+    if (entry == exports_.end()) continue;
+    if (entry->second.home->serves()) entry->second.home->tape()->share(open.address, Sharing::kReferenced);
+    if (--entry->second.users == 0 && entry->second.freed) exports_.erase(entry);
+  }
+  sockets_.remove(importer.connection);
+  ::close(importer.connection);
+}
+
+// A block that has been freed is refused, as is one whose context has gone. It cannot be freed meanwhile: its free
+// waits for the table. The descriptors are ours only for as long as it takes to send them.
+void Exports::answer(const ShareQuestion& question, Importer& importer) try {
   ShareAnswer answer;
   std::vector<int> descriptors;
-  Export found;
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto entry = exports_.find(question.block); entry != exports_.end()) found = entry->second;
+  if (std::unique_lock lock(mutex_); describe(question, answer, descriptors) && question.verb == ShareVerb::kOpen) {
+    importer.open.push_back(question);
+    ++find(question)->second.users;
   }
-  BlockInfo block;
-  if (found.home && found.home->serves() && found.home->tape()->find(found.address, block) &&
-      block.buffer_id == question.block) {
-    answer.requested = block.requested;
-    if (found.slab) {
-      answer.kind = ShareKind::kSlab;
-      answer.slab = found.slab->handle;
-      answer.offset = found.slab->offset;
-    } else {
-      answer.kind = ShareKind::kPieces;
-      std::uint64_t index = 0;
-      found.home->tape()->visit_handles(block.address, [&](const Handle& handle, std::uint64_t begin) {
-        if (answer.span == 0) answer.offset = block.address - begin;
-        answer.span += handle.bytes;
-        if (index++ < question.first || answer.pieces == ShareAnswer::kMostPieces) return true;
-        int descriptor = -1;
-        if (!found.home->share(handle, descriptor).ok()) {
-          answer.kind = ShareKind::kRefused;
-          return false;
-        }
-        descriptors.push_back(descriptor);
-        answer.bytes[answer.pieces++] = handle.bytes;
-        return true;
-      });
-    }
-  }
-  send_with(connection, answer, descriptors);
-  for (const int descriptor : descriptors) close(descriptor);
+  send_with(importer.connection, answer, descriptors);
+  for (const int descriptor : descriptors) ::close(descriptor);
 } catch (const std::exception&) {
   return;  // no host memory: the importer gets no answer and says so
+}
+
+bool Exports::describe(const ShareQuestion& question, ShareAnswer& answer, std::vector<int>& descriptors) {
+  const auto entry = find(question);
+  if (entry == exports_.end() || entry->second.freed || !entry->second.home->serves()) return false;
+  const Export& found = entry->second;
+  BlockInfo block;
+  if (!found.home->tape()->find(question.address, block) || block.buffer_id != question.block) return false;
+  answer.requested = block.requested;
+  if (found.slab) {
+    answer.kind = ShareKind::kSlab;
+    answer.slab = found.slab->handle;
+    answer.offset = found.slab->offset;
+    return true;
+  }
+  answer.kind = ShareKind::kPieces;
+  std::uint64_t index = 0;
+  found.home->tape()->visit_handles(question.address, [&](const Handle& handle, std::uint64_t begin) {
+    if (answer.span == 0) answer.offset = question.address - begin;
+    answer.span += handle.bytes;
+    if (index++ < question.first || answer.pieces == ShareAnswer::kMostPieces) return true;
+    int descriptor = -1;
+    if (!found.home->share(handle, descriptor).ok()) {
+      answer.kind = ShareKind::kRefused;
+      return false;
+    }
+    descriptors.push_back(descriptor);
+    answer.bytes[answer.pieces++] = handle.bytes;
+    return true;
+  });
+  return answer.kind == ShareKind::kPieces;
 }
 
 }  // namespace gpupool

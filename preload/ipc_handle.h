@@ -22,10 +22,11 @@ using ExporterKey = std::array<unsigned char, 16>;
 /// A CUipcMemHandle of ours. The driver knows no handle that begins like this, so an importer without the preload gets
 /// the driver's error, never other memory.
 struct SharedHandle {
-  static constexpr std::uint64_t kMagic = 0x31304c4f4f507067;  // "gpPOOL01"
+  static constexpr std::uint64_t kMagic = 0x32304c4f4f507067;  // "gpPOOL02"
   std::uint64_t magic = kMagic;
   ExporterKey exporter{};
-  std::uint64_t block = 0;  // its BUFFER_ID, which no other block ever has
+  std::uint64_t block = 0;    // its BUFFER_ID, which no other block ever has
+  std::uint64_t address = 0;  // where it lies in the exporter
 
   bool operator==(const SharedHandle&) const = default;
 };
@@ -67,10 +68,18 @@ class SizedHandle {
   static constexpr std::uint64_t kMark = std::uint64_t{0x6770} << 48;
 };
 
-/// The importer's question, once for every kMostPieces handles below the block.
+enum class ShareVerb : std::uint64_t {
+  kOpen,   // asks; the importer has the block from the answer on, until it says kClose
+  kMore,   // asks for further pieces of a block with more than kMostPieces handles below it
+  kClose,  // says that its work on the block is done and will get no answer; an open that failed is closed, too
+};
+
+/// What the importer says, on a line that it keeps as long as it has anything open.
 struct ShareQuestion {
   std::uint64_t magic = SharedHandle::kMagic;
+  ShareVerb verb = ShareVerb::kOpen;
   std::uint64_t block = 0;
+  std::uint64_t address = 0;
   std::uint64_t first = 0;  // pieces it has already
 };
 

@@ -17,11 +17,19 @@ namespace {
 
 constexpr timeval kPatience{30, 0};  // for an exporter that is stopped or very busy
 
-/// A conversation with an exporter.
+ShareQuestion question_of(const SharedHandle& handle, ShareVerb verb) {
+  return {.verb = verb, .block = handle.block, .address = handle.address};
+}
+
+}  // namespace
+
+/// The line to an exporter, kept as long as anything of its is open. One conversation at a time.
 class Exporter {
  public:
-  explicit Exporter(const ExporterKey& key) : socket_(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)) {
+  Exporter(const ExporterKey& key, Inherited& sockets)
+      : sockets_(sockets), socket_(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)) {
     const ExporterAddress name = address_of(key);
+    sockets_.add(socket_);
     setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
     setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
     ucred peer{};
@@ -31,17 +39,34 @@ class Exporter {
   }
   ~Exporter() {
     close_descriptors();
+    sockets_.remove(socket_);
     if (socket_ >= 0) close(socket_);
   }
   Exporter(const Exporter&) = delete;
   Exporter& operator=(const Exporter&) = delete;
 
+  /// False also once an answer was missed: a later one would be taken for it.
   bool connected() const { return connected_; }
+
+  /// Held from a block's first question to its last answer.
+  std::unique_lock<std::mutex> converse() { return std::unique_lock(conversation_); }
 
   /// False: no answer, or none that makes sense.
   bool ask(const ShareQuestion& question, ShareAnswer& answer) {
     close_descriptors();
-    if (send(socket_, &question, sizeof question, MSG_NOSIGNAL) != sizeof question) return false;
+    connected_ = connected_ && tell(question) && hear(answer);
+    return connected_;
+  }
+
+  bool tell(const ShareQuestion& question) const {
+    return send(socket_, &question, sizeof question, MSG_NOSIGNAL) == sizeof question;
+  }
+
+  /// Valid until the next question.
+  int descriptor(unsigned index) const { return descriptors_[index]; }
+
+ private:
+  bool hear(ShareAnswer& answer) {
     iovec body{&answer, sizeof answer};
     alignas(cmsghdr) char control[CMSG_SPACE(ShareAnswer::kMostPieces * sizeof(int))];
     msghdr message{};
@@ -58,20 +83,20 @@ class Exporter {
     return makes_sense(answer) && answer.pieces == received_ && !(message.msg_flags & MSG_CTRUNC);
   }
 
-  /// Valid until the next question.
-  int descriptor(unsigned index) const { return descriptors_[index]; }
-
- private:
   void close_descriptors() {
     for (unsigned i = 0; i < received_; ++i) close(descriptors_[i]);
     received_ = 0;
   }
 
+  std::mutex conversation_;
+  Inherited& sockets_;
   const int socket_;
-  bool connected_ = false;
+  std::atomic<bool> connected_{false};
   unsigned received_ = 0;
   int descriptors_[ShareAnswer::kMostPieces] = {};
 };
+
+namespace {
 
 /// All pieces of a block, mapped side by side and usable by the current device. The first answer is here already.
 CUresult map_pieces(Exporter& exporter, const SharedHandle& handle, ShareAnswer& answer, SharedRange& range) {
@@ -79,7 +104,7 @@ CUresult map_pieces(Exporter& exporter, const SharedHandle& handle, ShareAnswer&
   CUresult result = setup().api.cuCtxGetDevice(&device);
   if (result == CUDA_SUCCESS) result = range.reserve(answer.span);
   std::uint64_t mapped = 0;
-  for (ShareQuestion question{.block = handle.block}; result == CUDA_SUCCESS;) {
+  for (ShareQuestion question = question_of(handle, ShareVerb::kMore); result == CUDA_SUCCESS;) {
     for (unsigned i = 0; i < answer.pieces && result == CUDA_SUCCESS; ++i) {
       result = range.add(exporter.descriptor(i), answer.bytes[i]);
       mapped += answer.bytes[i];
@@ -117,7 +142,7 @@ CUresult Imports::open(const Guard&, const CUipcMemHandle& handle, CUcontext con
   const std::lock_guard lock(mutex_);
   Entry* entry = known(handle, context);
   if (entry) {  // another thread was quicker
-    unmap(fresh);
+    unmap(fresh, Work::kDone);
   } else {
     entries_.push_back(std::move(fresh));
     entry = &entries_.back();
@@ -130,8 +155,26 @@ CUresult Imports::open(const Guard&, const CUipcMemHandle& handle, CUcontext con
   return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+// Several threads that open something of one exporter for the first time may come to have a line each.
+std::shared_ptr<Exporter> Imports::exporter_of(const SharedHandle& shared) {
+  {
+    const std::lock_guard lock(mutex_);
+    for (const Entry& entry : entries_) {
+      const auto other = unpack(entry.handle);
+      if (other && other->exporter == shared.exporter && entry.exporter->connected()) return entry.exporter;
+    }
+  }
+  return std::make_shared<Exporter>(shared.exporter, sockets_);
+}
+
 CUresult Imports::map(unsigned flags, Entry& entry) {
-  if (const auto shared = unpack(entry.handle)) return map_shared(*shared, flags, entry);
+  if (const auto shared = unpack(entry.handle)) {
+    entry.exporter = exporter_of(*shared);
+    const auto conversation = entry.exporter->converse();
+    const CUresult result = map_shared(*shared, flags, entry);
+    if (result != CUDA_SUCCESS) entry.exporter->tell(question_of(*shared, ShareVerb::kClose));
+    return result;
+  }
   entry.block.requested = SizedHandle::size_of(entry.handle).value_or(0);
   const CUresult result = real::cuIpcOpenMemHandle_v2(&entry.slab, entry.handle, flags);
   entry.block.address = entry.slab;
@@ -139,9 +182,9 @@ CUresult Imports::map(unsigned flags, Entry& entry) {
 }
 
 CUresult Imports::map_shared(const SharedHandle& handle, unsigned flags, Entry& entry) {
-  Exporter exporter(handle.exporter);
+  Exporter& exporter = *entry.exporter;
   ShareAnswer answer;
-  if (!exporter.connected() || !exporter.ask({.block = handle.block}, answer)) return CUDA_ERROR_INVALID_VALUE;
+  if (!exporter.ask(question_of(handle, ShareVerb::kOpen), answer)) return CUDA_ERROR_INVALID_VALUE;
   entry.block.requested = answer.requested;
   switch (answer.kind) {
     case ShareKind::kRefused:
@@ -163,11 +206,14 @@ CUresult Imports::map_shared(const SharedHandle& handle, unsigned flags, Entry& 
   return CUDA_ERROR_INVALID_VALUE;
 }
 
-void Imports::unmap(Entry& entry) {
+// Work that may still run cannot reach a range that is gone, but it can reach a slab that is open for another block.
+void Imports::unmap(Entry& entry, Work work) {
   if (entry.range)
     entry.range->close();
   else
     real::cuIpcCloseMemHandle(entry.slab);
+  const auto shared = unpack(entry.handle);
+  if (shared && (entry.range || work == Work::kDone)) entry.exporter->tell(question_of(*shared, ShareVerb::kClose));
 }
 
 Imports::Closed Imports::close(const Guard&, CUdeviceptr address) {
@@ -184,16 +230,20 @@ Imports::Closed Imports::close(const Guard&, CUdeviceptr address) {
   lock.unlock();
   // Addresses of virtual memory are taken away without waiting for work on them.
   const ContextGuard current(setup().api, gone.block.context);
-  if (const auto no_begin = process().captures.hold_off_begins(); current.ok() && !process().captures.any_open())
-    setup().api.cuCtxSynchronize();
-  unmap(gone);
+  Work work = Work::kMayRun;
+  if (const auto no_begin = process().captures.hold_off_begins(); current.ok() && !process().captures.any_open()) {
+    if (setup().api.cuCtxSynchronize() == CUDA_SUCCESS) work = Work::kDone;
+  }
+  unmap(gone, work);
   return Closed::kYes;
 }
 
 void Imports::context_gone(CUcontext context) {
   const std::lock_guard lock(mutex_);
   for (Entry& entry : entries_) {
-    if (entry.block.context == context && entry.range) entry.range->close();
+    if (entry.block.context != context || !entry.range) continue;
+    entry.range->close();
+    entry.exporter->tell(question_of(*unpack(entry.handle), ShareVerb::kClose));
   }
   std::erase_if(entries_, [context](const Entry& entry) { return entry.block.context == context; });
   count();

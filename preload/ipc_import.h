@@ -1,7 +1,7 @@
 // Blocks of other processes that this one has opened by a handle of ours (ipc_handle.h): asks the exporter, maps what
-// it sends, and knows afterwards what lies at those addresses. A handle that is open in a context already is the same
-// address once more, counted, as natively. One mutex guards the table; nothing is asked or mapped under it.
-// Owned by Process.
+// it sends, tells it of the close, and knows meanwhile what lies at those addresses. A handle that is open in a context
+// already is the same address once more, counted, as natively. One mutex guards the table; nothing is asked or mapped
+// under it. Owned by Process.
 #pragma once
 
 #include <atomic>
@@ -10,10 +10,12 @@
 
 #include "pool/lock_order.h"
 #include "preload/guard.h"
+#include "preload/inherited.h"
 #include "preload/ipc_handle.h"
 
 namespace gpupool {
 
+class Exporter;
 class SharedRange;
 
 /// What a program may ask of an opened block.
@@ -49,22 +51,29 @@ class Imports {
   /// The opened block that holds `address`.
   bool find(CUdeviceptr address, ImportedBlock& block) const;
 
+  /// In a forked child, on the parent's object: what the parent has open is not the child's. Async-signal-safe.
+  void abandon() { sockets_.close_all(); }
+
  private:
   struct Entry {
     CUipcMemHandle handle{};
     ImportedBlock block;
+    std::shared_ptr<Exporter> exporter;  // null: its own driver gave the handle out
     std::unique_ptr<SharedRange> range;  // null: a part of a slab that the driver has opened
     CUdeviceptr slab = 0;
     unsigned users = 0;
   };
 
   Entry* known(const CUipcMemHandle& handle, CUcontext context);
-  static CUresult map(unsigned flags, Entry& entry);
+  std::shared_ptr<Exporter> exporter_of(const SharedHandle& shared);
+  CUresult map(unsigned flags, Entry& entry);
   static CUresult map_shared(const SharedHandle& shared, unsigned flags, Entry& entry);
-  static void unmap(Entry& entry);
+  enum class Work : std::uint8_t { kDone, kMayRun };
+  static void unmap(Entry& entry, Work work);
   void count() { count_.store(entries_.size(), std::memory_order_release); }
 
   mutable RankedMutex<LockRank::kImports> mutex_;
+  Inherited sockets_;
   std::vector<Entry> entries_;
   std::atomic<std::size_t> count_{0};
 };

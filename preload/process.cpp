@@ -30,6 +30,7 @@ void in_child() {
   log::forget_sink();
   process().trace.disown();
   process().exports.abandon();
+  process().imports.abandon();
   epoch.fetch_add(1, std::memory_order_acq_rel);
   try {
     the_process.store(new Process(*the_setup), std::memory_order_release);

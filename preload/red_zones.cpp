@@ -88,7 +88,8 @@ bool RedZones::fill(std::uint64_t address, const Owner& owner, CUstream stream) 
 
 void RedZones::taking_back(HookRow row, std::uint64_t address, CUstream stream) {
   BlockInfo block;
-  const bool shared = !home_.tape()->find(address, block) || block.pinned;  // others may use it after the free
+  const bool shared =
+      !home_.tape()->find(address, block) || block.sharing != Sharing::kNone;  // others may use it after the free
   {
     const auto lock = home_.tape()->hold();
     const auto found = owners_.find(address);

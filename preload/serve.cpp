@@ -163,8 +163,9 @@ void report_out_of_memory(const Guard&, const Home& home, const Request& request
   }
 }
 
-CUresult give_back(const Guard&, Home& home, HookRow row, CUdeviceptr address, Line line, CUstream stream) {
+CUresult give_back(const Guard& guard, Home& home, HookRow row, CUdeviceptr address, Line line, CUstream stream) {
   if (home.stopped()) return CUDA_SUCCESS;
+  process().exports.freeing(guard, address);
   if (RedZones* zones = home.red_zones()) [[unlikely]]
     zones->taking_back(row, address, stream);
   CUresult waited = CUDA_SUCCESS;

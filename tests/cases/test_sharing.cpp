@@ -49,3 +49,14 @@ TEST_CASE("forged, freed and foreign handles are refused") {
 TEST_CASE("blocks are shared again and again") {
   for (const Environment& way : kWays) passes_silently("share_many_times", way);
 }
+
+TEST_CASE("what was exported and freed comes back", "[case-18]") {
+  for (const Environment& way : kWays) passes_silently("share_more_than_there_is", way);
+}
+
+TEST_CASE("what is open elsewhere keeps its content, and no more than that is kept", "[case-18]") {
+  for (Environment way : {kWays[0], kWays[1], kWays[2], kWays[3]}) {
+    way.insert({{"GPUPOOL_SIM_MEMORY", "512MiB"}, {"GPUPOOL_POOL_HEADROOM", "32MiB"}});
+    passes_silently("share_in_turn", way);
+  }
+}

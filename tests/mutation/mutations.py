@@ -50,7 +50,8 @@ MUTATIONS = (
     Mutation("recent_block_handed_out_in_use", "pool/tape.cpp",
              "return !found.part.empty() && parts_->reuse.needs_nothing(found.hole, request) && is_located(found.part, request);",
              "return !found.part.empty() && is_located(found.part, request);", EVERY),
-    Mutation("exported_memory_reused", "pool/best_fit.h", "if (owned.block.pinned) return retain(owned);", ""),
+    Mutation("exported_memory_reused", "pool/best_fit.h",
+             "if (owned.block.sharing != Sharing::kNone) return retain(owned.segment, history, owned.block.sharing);", ""),
     # Memory: handles that move.
     Mutation("migration_without_completion", "pool/growth.cpp",
              "if (donor->size > room || !p_.reuse.complete({donor->begin, donor->begin + donor->size}, effort)) continue;",

@@ -414,10 +414,10 @@ TEST_CASE("with internal dependencies forbidden no wait is put into the stream")
   REQUIRE(scene.tape.allocate({.bytes = kMiB, .line = t, .may_wait = false}).address == p);
 }
 
-TEST_CASE("a pinned block's memory is never used again") {
+TEST_CASE("what others reach without a reference is never used again") {
   Scene scene;
   std::uint64_t p = scene.plain(4 * kMiB);
-  REQUIRE(scene.tape.pin(p + 5));
+  REQUIRE(scene.tape.share(p + 5, Sharing::kFixed));
   scene.free_plain(p);
   scene.fence.complete(scene.fence.point_of(kWholeContext));
   for (int i = 0; i < 64; ++i) {
@@ -427,6 +427,53 @@ TEST_CASE("a pinned block's memory is never used again") {
   scene.tape.trim(0);
   REQUIRE(scene.backing.usable(p, 4 * kMiB));
   REQUIRE(scene.tape.free(p, kContextLine).result == FreeResult::kNotABlock);
+  REQUIRE(scene.tape.validate() == nullptr);
+}
+
+TEST_CASE("what others hold a reference to leaves the tape, and its place is used again", "[case-18]") {
+  TapeOptions options;
+  options.max = 64 * kMiB;
+  options.growth_bytes = 0;
+  Scene scene(options);
+  const std::uint64_t kept = scene.plain(100);  // the handle below it stays
+  for (int i = 0; i < 500; ++i) {
+    const std::uint64_t p = scene.plain(3 * kMiB);
+    REQUIRE(scene.tape.share(p, i % 2 ? Sharing::kReferenced : Sharing::kAnnounced));
+    scene.fence.submit(kS);
+    scene.free_plain(p);
+    REQUIRE(scene.backing.usable(p, 3 * kMiB));  // work may still be on it
+    scene.fence.complete(scene.fence.point_of(kWholeContext));
+    REQUIRE(scene.tape.validate() == nullptr);
+  }
+  REQUIRE(scene.backing.usable(kept, 100));
+  REQUIRE(scene.tape.trim(0) != 0);
+  REQUIRE(scene.tape.stats().reserved.current() <= 4 * kMiB);
+  REQUIRE(scene.tape.validate() == nullptr);
+}
+
+TEST_CASE("what nobody reaches any more is used again last, behind its own work", "[case-18]") {
+  const bool before_the_free = GENERATE(true, false);
+  TapeOptions options;
+  options.max = 8 * kMiB;
+  options.growth_bytes = 0;
+  options.host_wait_ms = 0;
+  Scene scene(options);
+  const std::uint64_t p = scene.plain(3 * kMiB);
+  const std::uint64_t q = scene.plain(3 * kMiB);
+  REQUIRE(!scene.tape.release(p));  // never shared
+  REQUIRE(scene.tape.share(p, Sharing::kAnnounced));
+  REQUIRE(scene.tape.share(q, Sharing::kAnnounced));
+  const auto used = scene.fence.submit(kS);
+  if (before_the_free) REQUIRE(scene.tape.release(p));
+  scene.free_plain(p);
+  scene.free_plain(q);
+  if (!before_the_free) REQUIRE(scene.tape.release(p));
+  REQUIRE(!scene.tape.release(p));
+  REQUIRE(scene.plain(2 * kMiB) >= q + 3 * kMiB);
+  REQUIRE(!scene.tape.allocate({.bytes = 3 * kMiB}).ok());  // its work is not done
+  scene.fence.complete(used);
+  REQUIRE(scene.plain(3 * kMiB) == p);
+  REQUIRE(!scene.tape.allocate({.bytes = 3 * kMiB}).ok());  // q is somebody's, and shares a handle with p
   REQUIRE(scene.tape.validate() == nullptr);
 }
 

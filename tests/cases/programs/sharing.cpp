@@ -266,3 +266,82 @@ CASE(share_many_times_opened) {
     partner::send(partner::other_side(), std::uint8_t{1});
   }
 }
+
+// Far more than the card has, in all: what was exported and freed must come back, opened or not.
+CASE(share_more_than_there_is) {
+  program::begin();
+  std::vector<CUdeviceptr> kept;
+  for (int round = 0; round < 3000; ++round) {
+    const std::size_t bytes = round % 3 ? 5 * kMiB - 512 : 700;
+    CUdeviceptr block = 0;
+    OK(cuMemAlloc(&block, bytes));
+    if (block == 0) break;
+    if (round % 4 == 3) {
+      int file = -1;
+      const CUresult result = cuMemGetHandleForAddressRange(&file, block / (2 * kMiB) * (2 * kMiB), 2 * kMiB,
+                                                            CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0);
+      if (frees_keep_memory()) OK(result);
+      if (result == CUDA_SUCCESS) close(file);
+    } else {
+      CUipcMemHandle handle;
+      OK(cuIpcGetMemHandle(&handle, block));
+    }
+    if (round % 100 == 0)
+      kept.push_back(block);  // in between lies what stays
+    else
+      OK(cuMemFree(block));
+  }
+  for (CUdeviceptr block : kept) OK(cuMemFree(block));
+}
+
+constexpr int kRounds = 40;
+
+// An importer that keeps the last few open sees what was in them when it opened them, whatever the exporter does with
+// what it has freed; every other time an importer ends with all of its own open.
+CASE(share_in_turn) {
+  program::begin();
+  for (int importers = 0; importers < 4; ++importers) {
+    Partner importer(importers % 2 ? "share_in_turn_killed" : "share_in_turn_opened");
+    for (int round = 0; round < kRounds; ++round) {
+      const Shared shared = share(round % 3 ? 5 * kMiB : 700, static_cast<std::uint8_t>(round));
+      OK(cuCtxSynchronize());
+      partner::send(importer.line(), shared.sent);
+      partner::receive<std::uint8_t>(importer.line());
+      OK(cuMemFree(shared.address));
+      CUdeviceptr other = 0;
+      OK(cuMemAlloc(&other, shared.sent.bytes));
+      OK(cuMemsetD8(other, 0xee, shared.sent.bytes));
+      OK(cuMemFree(other));
+    }
+    if (importers % 2) importer.kill();
+  }
+}
+
+namespace {
+
+void keep_the_last(std::size_t most, bool closes) {
+  program::begin();
+  std::vector<Shared> open_now;
+  for (int round = 0; round < kRounds; ++round) {
+    const auto sent = partner::receive<Sent>(partner::other_side());
+    open_now.push_back({open(sent.handle), sent});
+    if (closes && open_now.size() > most) {
+      const Shared oldest = open_now.front();
+      EQUAL(bytes_that_are_not(oldest.sent.content, oldest.address, oldest.sent.bytes), 0u);
+      OK(cuIpcCloseMemHandle(oldest.address));
+      open_now.erase(open_now.begin());
+    }
+    partner::send(partner::other_side(), std::uint8_t{1});
+  }
+  for (const Shared& shared : open_now)
+    EQUAL(bytes_that_are_not(shared.sent.content, shared.address, shared.sent.bytes), 0u);
+}
+
+}  // namespace
+
+CASE(share_in_turn_opened) { keep_the_last(8, true); }
+
+CASE(share_in_turn_killed) {
+  keep_the_last(kRounds, false);
+  partner::receive<std::uint8_t>(partner::other_side());  // for its end
+}

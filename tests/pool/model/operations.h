@@ -27,7 +27,8 @@ namespace gpupool::model {
   VERB(new_stream, 1)                                                            \
   VERB(trim, 1) /* to `size` bytes */                                            \
   VERB(prefill, 1)                                                               \
-  VERB(pin, 1)           /* block number `size` */                               \
+  VERB(share, 2)         /* block number `size`, in way `who` */                 \
+  VERB(release, 2)       /* nobody else reaches number `size` of those kept */   \
   VERB(neighbour, 2)     /* another process takes or gives back memory */        \
   VERB(refuse_memory, 2) /* the next call number `size` of kind `who` fails */   \
   VERB(refuse_fence, 2)

@@ -38,8 +38,8 @@ Verb random_verb(std::mt19937_64& random) {
 }
 
 bool takes_bytes(Verb verb) {
-  return verb != Verb::free && verb != Verb::free_plain && verb != Verb::pin && verb != Verb::refuse_memory &&
-         verb != Verb::refuse_fence;
+  return verb != Verb::free && verb != Verb::free_plain && verb != Verb::share && verb != Verb::release &&
+         verb != Verb::refuse_memory && verb != Verb::refuse_fence;
 }
 
 }  // namespace

@@ -101,9 +101,19 @@ void World::memory_leaves(std::uint64_t begin, std::uint64_t bytes) {
     if (overlaps(freed) && !fence_->honest.is_complete(freed.behind))
       left_early_ = "memory is moved or given back only when its work is complete";
   }
+  std::vector<Freed> left;
   for (const Freed& kept : retained_) {
-    if (overlaps(kept)) left_early_ = "exported memory stays where it is";
+    if (!overlaps(kept)) {
+      left.push_back(kept);
+      continue;
+    }
+    if (kept.sharing == Sharing::kFixed) left_early_ = "memory that others reach without a reference stays";
+    if (!fence_->honest.is_complete(kept.behind)) left_early_ = "shared memory leaves only when its work is complete";
+    // What is left of it in front can still be released; what is left behind is found by nobody.
+    if (kept.begin < begin) left.push_back({kept.begin, begin, kept.behind, kept.may_delay, kept.sharing});
+    if (end < kept.end) left.push_back({end, kept.end, kept.behind, kept.may_delay, Sharing::kReferenced});
   }
+  retained_ = std::move(left);
 }
 
 bool World::step(const Operation& operation) {
@@ -163,13 +173,11 @@ bool World::step(const Operation& operation) {
     case Verb::prefill:
       tape_.prefill(operation.size);
       break;
-    case Verb::pin:
-      done = !blocks_.empty();
-      if (done) {
-        const auto block = std::next(blocks_.begin(), static_cast<long>(operation.size % blocks_.size()));
-        require(tape_.pin(block->first), "a live block can be pinned");
-        block->second.pinned = true;
-      }
+    case Verb::share:
+      done = share(operation);
+      break;
+    case Verb::release:
+      done = release(operation);
       break;
     case Verb::neighbour:
       done = neighbour(operation.size);
@@ -244,7 +252,7 @@ void World::granted(Kind kind, StreamRef stream, const Request& request, std::ui
   const auto next = blocks_.lower_bound(begin);
   require(next == blocks_.end() || next->first >= end, "blocks do not overlap");
   require(next == blocks_.begin() || std::prev(next)->second.end <= begin, "blocks do not overlap");
-  for (const Freed& kept : retained_) require(kept.end <= begin || end <= kept.begin, "exported memory is not reused");
+  for (const Freed& kept : retained_) require(kept.end <= begin || end <= kept.begin, "shared memory is not reused");
   std::vector<Freed> left;
   for (Freed& freed : freed_) {
     if (freed.end <= begin || end <= freed.begin) {
@@ -255,11 +263,11 @@ void World::granted(Kind kind, StreamRef stream, const Request& request, std::ui
       require(fence.is_complete(freed.behind), "plain memory has no earlier work left");
     else
       require(fence.safe_after(stream, freed.behind), "the owner is ordered behind the bytes' earlier work");
-    if (freed.begin < begin) left.push_back({freed.begin, begin, freed.behind, freed.may_delay});
-    if (end < freed.end) left.push_back({end, freed.end, freed.behind, freed.may_delay});
+    if (freed.begin < begin) left.push_back({freed.begin, begin, freed.behind, freed.may_delay, Sharing::kNone});
+    if (end < freed.end) left.push_back({end, freed.end, freed.behind, freed.may_delay, Sharing::kNone});
   }
   freed_ = std::move(left);
-  blocks_[begin] = {end, request.bytes, false};
+  blocks_[begin] = {end, request.bytes, Sharing::kNone};
   live_ += end - begin;
   requested_ += request.bytes;
   if (kind == Kind::kPlain)
@@ -276,14 +284,38 @@ bool World::free(Kind kind, const Operation& operation) {
   const Point behind = fence_->honest.point_of(plain ? kWholeContext : stream(operation.who));
   const Line line = plain ? kContextLine : tape_.line_of(stream(operation.who), false);
   require(tape_.free(begin + 256, line).result == FreeResult::kNotABlock, "no block begins inside another");
+  const Sharing sharing = block->second.sharing;
+  (sharing == Sharing::kNone ? freed_ : retained_)
+      .push_back({begin, block->second.end, behind, plain ? Point{} : behind, sharing});
+  live_ -= block->second.end - begin;
+  requested_ -= block->second.requested;
+  blocks_.erase(block);
   const gpupool::Freed answer = tape_.free(begin, line);
   require(answer.result == FreeResult::kFreed, "a live block can be freed");
   require(tape_.free(begin, line).result == FreeResult::kNotABlock, "a block is freed once");
   if (plain) thread(operation.who) = {answer.record, behind};
-  (block->second.pinned ? retained_ : freed_).push_back({begin, block->second.end, behind, plain ? Point{} : behind});
-  live_ -= block->second.end - begin;
-  requested_ -= block->second.requested;
-  blocks_.erase(block);
+  return true;
+}
+
+bool World::share(const Operation& operation) {
+  if (blocks_.empty()) return false;
+  const auto block = std::next(blocks_.begin(), static_cast<long>(operation.size % blocks_.size()));
+  constexpr Sharing kWays[] = {Sharing::kAnnounced, Sharing::kReferenced, Sharing::kAnnounced, Sharing::kFixed};
+  const Sharing way = kWays[operation.who % std::size(kWays)];
+  require(tape_.share(block->first, way), "a live block can be shared");
+  block->second.sharing = std::max(block->second.sharing, way);
+  return true;
+}
+
+bool World::release(const Operation& operation) {
+  if (retained_.empty()) return false;
+  const auto kept = retained_.begin() + static_cast<long>(operation.size % retained_.size());
+  const bool goes = kept->sharing == Sharing::kAnnounced;
+  require(tape_.release(kept->begin) == goes, "what was announced is released, and nothing else");
+  if (!goes) return true;
+  freed_.push_back(*kept);
+  retained_.erase(kept);
+  require(!tape_.release(freed_.back().begin), "once");
   return true;
 }
 

@@ -43,13 +43,14 @@ class World {
   struct Block {
     std::uint64_t end;
     std::uint64_t requested;
-    bool pinned;
+    Sharing sharing;
   };
   struct Freed {
     std::uint64_t begin;
     std::uint64_t end;
     Point behind;     // all work that may still touch the bytes
     Point may_delay;  // what their next owner, a stream, may be made to wait for
+    Sharing sharing;
   };
   enum class Kind : std::uint8_t { kOrdered, kPlain, kNoWait };
 
@@ -61,6 +62,8 @@ class World {
   bool allocate(Kind kind, const Operation& operation);
   bool free(Kind kind, const Operation& operation);
   bool end_stream(std::uint32_t who);
+  bool share(const Operation& operation);
+  bool release(const Operation& operation);
   bool neighbour(std::uint64_t bytes);
   void granted(Kind kind, StreamRef stream, const Request& request, std::uint64_t begin);
   void check_structures() const;
@@ -70,14 +73,14 @@ class World {
   Thread& thread(std::uint32_t who) { return threads_[who / 3 % threads_.size()]; }
 
   const Scene& scene_;
+  std::map<std::uint64_t, Block> blocks_;
+  std::vector<Freed> freed_;
+  std::vector<Freed> retained_;  // shared when freed: handed out again once released, or behind other memory
   std::unique_ptr<WatchedBacking> backing_;
   std::unique_ptr<SabotagedFence> fence_;
   Tape tape_;
   std::vector<StreamRef> streams_;
   std::array<Thread, 3> threads_;
-  std::map<std::uint64_t, Block> blocks_;
-  std::vector<Freed> freed_;
-  std::vector<Freed> retained_;  // exported when freed: never handed out again
   std::uint64_t live_ = 0;
   std::uint64_t requested_ = 0;
   std::uint64_t elsewhere_ = 0;
