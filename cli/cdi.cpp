@@ -83,7 +83,8 @@ Exit cdi_verb(const Arguments& arguments) {
   const Json both = edits(arguments, folder.string());
   Json devices = Json::array({device("all", both, "LD_PRELOAD=" + preload_list(front(), of_image), nullptr)});
   if (!preload_entries(of_image).empty()) {
-    note("a runtime replaces the image's LD_PRELOAD=" + of_image + " by what the device sets; device all names both");
+    note("a runtime replaces the image's LD_PRELOAD=" + escaped(of_image, of_image.size()) +
+         " by what the device sets; device all names both");
   }
   std::error_code error;
   const fs::path named = (fs::path{own_folder()} / "../share/gpupool/ld.so.preload").lexically_normal();

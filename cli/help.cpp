@@ -58,7 +58,12 @@ std::string verb_help(const Verb& verb) {
   for (const VerbOption& option : verb.options) {
     text += "  " + padded(shown(option), width + 2) + std::string{option.sentence} + "\n";
   }
-  return text + "  " + padded("--help", width + 2) + "Explains the verb.\n";
+  text += "  " + padded("--help", width + 2) + "Explains the verb.\n";
+  const std::vector<ExitRow> exits = exit_rows_of(verb.name);
+  if (!exits.empty()) text += "\nexit status, beside what gpupool --help says:\n";
+  for (const ExitRow& row : exits)
+    text += "  " + padded(std::to_string(static_cast<int>(row.status)), width + 2) + std::string{row.sentence} + "\n";
+  return text;
 }
 
 std::vector<std::string> help_formats() {

@@ -86,8 +86,8 @@ Until the program ends, its live pages lie in a folder of their own, where `gpup
 | RMM | the CSV log of RMM's logging resource: `Thread,Time,Action,Pointer,Size,Stream` |
 | PyTorch | the pickle of `torch.cuda.memory._dump_snapshot` after `_record_memory_history`; of several devices the one with most entries. Only plain data is read: nothing in the file is imported or called. |
 
-All work of a trace counts as complete at once, so that a replay shows the need for memory and the number of fences, not time spent
-waiting. `driver_us` adds up what the calls to the driver cost when measured on an H200; `requests_per_second` is the pool's own speed on the host
+All work of a trace counts as complete at once, so that a replay shows the need for memory, and not the waits and fences for work that
+is still under way. `driver_us` adds up what the calls to the driver cost when measured on an H200; `requests_per_second` is the pool's own speed on the host
 that replays.
 )";
 
@@ -126,6 +126,13 @@ std::string manual_markdown() {
   for (const ExitRow& row : exit_rows()) {
     text += "| " + std::to_string(static_cast<int>(row.status)) + " | " + std::string{row.sentence} + " |\n";
   }
+  text += "\n| verb | status | meaning |\n|---|---|---|\n";
+  for (const Verb& verb : verbs()) {
+    for (const ExitRow& row : exit_rows_of(verb.name)) {
+      text += "| " + std::string{verb.name} + " | " + std::to_string(static_cast<int>(row.status)) + " | " +
+              std::string{row.sentence} + " |\n";
+    }
+  }
   return text;
 }
 
@@ -149,6 +156,12 @@ std::string manual_man() {
   text += ".SH EXIT STATUS\n";
   for (const ExitRow& row : exit_rows()) {
     text += ".TP\n" + std::to_string(static_cast<int>(row.status)) + "\n" + roff_lines(row.sentence);
+  }
+  for (const Verb& verb : verbs()) {
+    for (const ExitRow& row : exit_rows_of(verb.name)) {
+      text += ".TP\n" + std::to_string(static_cast<int>(row.status)) + ", " + std::string{verb.name} + "\n" +
+              roff_lines(row.sentence);
+    }
   }
   text += ".SH ENVIRONMENT\n.TP\n.B GPUPOOL_CONFIG\nThe configuration file.\n.TP\n.B GPUPOOL_*\n" +
           roff_lines("Every option of the configuration, such as GPUPOOL_POOL_SIZE; gpupool config shows them all.") +

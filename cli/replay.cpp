@@ -119,6 +119,18 @@ std::vector<std::string> names_in(const std::string& list) {
   return names;
 }
 
+// One line for each that could not serve all.
+Exit tell_refused(const Trace& trace, const std::vector<Outcome>& outcomes) {
+  Exit status = Exit::ok;
+  for (const Outcome& one : outcomes) {
+    if (one.oom == 0) continue;
+    note(one.strategy + " refused " + std::to_string(one.oom) + " of " + std::to_string(trace.requests) +
+         " requests: the other numbers are of those that it served");
+    status = Exit::warning;
+  }
+  return status;
+}
+
 }  // namespace
 
 Exit replay_verb(const Arguments& arguments) {
@@ -139,7 +151,7 @@ Exit replay_verb(const Arguments& arguments) {
     json.update(json_of(outcome));
     print(arguments.has("--json") ? json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
                                   : head + text_of(outcome));
-    return Exit::ok;
+    return tell_refused(trace, {outcome});
   }
   std::vector<Outcome> outcomes;
   json["compare"] = Json::array();
@@ -149,7 +161,7 @@ Exit replay_verb(const Arguments& arguments) {
   }
   print(arguments.has("--json") ? json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
                                 : head + table_of(outcomes));
-  return Exit::ok;
+  return tell_refused(trace, outcomes);
 }
 
 }  // namespace gpupool::cli

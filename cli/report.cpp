@@ -1,4 +1,6 @@
 // `gpupool report`: one process in full, or many ranks side by side; on the terminal, as JSON, or as a page.
+#include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "cli/console.h"
@@ -23,6 +25,22 @@ void add_traces(const std::string& file, std::vector<ProcessReport>& reports, st
   }
 }
 
+// A rank that is named twice, or through a link, counts once.
+std::vector<std::string> each_once(const std::vector<std::string>& files) {
+  std::vector<std::string> once;
+  for (const std::string& file : files) {
+    const auto is_same = [&file](const std::string& other) {
+      std::error_code ignored;
+      return file == other || std::filesystem::equivalent(file, other, ignored);
+    };
+    if (std::ranges::any_of(once, is_same))
+      note(escaped(file, file.size()) + " is given twice, and counts once");
+    else
+      once.push_back(file);
+  }
+  return once;
+}
+
 }  // namespace
 
 Exit report_verb(const Arguments& arguments) {
@@ -37,7 +55,7 @@ Exit report_verb(const Arguments& arguments) {
     throw Problem(Exit::usage, "--write is for what --leftover finds");
   std::vector<ProcessReport> reports;
   std::vector<Timeline> timelines;
-  for (const std::string& file : arguments.operands) {
+  for (const std::string& file : each_once(arguments.operands)) {
     const FileKind kind = kind_of(file);
     if (kind == FileKind::trace) {
       add_traces(file, reports, timelines);

@@ -29,14 +29,36 @@ constexpr Verb kVerbs[] = {
 
 constexpr ExitRow kExits[] = {
 #define EXIT(name, number, sentence) {Exit::name, sentence},
+#define EXIT_OF(...)
 #include "cli/exits.def"
 #undef EXIT
+#undef EXIT_OF
+};
+
+struct ExitOfVerb {
+  std::string_view verb;
+  ExitRow row;
+};
+constexpr ExitOfVerb kExitsOfVerbs[] = {
+#define EXIT(...)
+#define EXIT_OF(verb, name, sentence) {#verb, {Exit::name, sentence}},
+#include "cli/exits.def"
+#undef EXIT
+#undef EXIT_OF
 };
 
 }  // namespace
 
 std::span<const Verb> verbs() { return kVerbs; }
 std::span<const ExitRow> exit_rows() { return kExits; }
+
+std::vector<ExitRow> exit_rows_of(std::string_view verb) {
+  std::vector<ExitRow> rows;
+  for (const ExitOfVerb& one : kExitsOfVerbs) {
+    if (one.verb == verb) rows.push_back(one.row);
+  }
+  return rows;
+}
 
 const Verb* find_verb(std::string_view name) {
   for (const Verb& verb : kVerbs) {

@@ -13,8 +13,10 @@ namespace gpupool::cli {
 
 enum class Exit : int {
 #define EXIT(name, number, sentence) name = number,
+#define EXIT_OF(...)
 #include "cli/exits.def"
 #undef EXIT
+#undef EXIT_OF
 };
 
 struct ExitRow {
@@ -22,6 +24,8 @@ struct ExitRow {
   std::string_view sentence;
 };
 std::span<const ExitRow> exit_rows();
+/// What statuses mean of one verb, where there is more to say.
+std::vector<ExitRow> exit_rows_of(std::string_view verb);
 
 enum class OptionKind { flag, value, list };
 enum class Operands { none, at_most_one, one, some, any };

@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "cli/console.h"
+#include "cli/settings.h"
+#include "config/table.h"
 #include "config/text.h"
 
 namespace gpupool::cli {
@@ -36,6 +38,16 @@ std::string fit_text(const SizePlan& plan, Bytes size) {
          (plan.headroom ? " and " + readable(plan.headroom) + " of driver and libraries" : "") + " each)\n";
 }
 
+// pool.max where the user has set it, else 0.
+Bytes most_of(const Arguments& arguments, Bytes card) {
+  Loaded loaded = arguments.has("--config") ? loaded_from(arguments.value("--config")) : load(nullptr);
+  for (const Setting& setting : settings_of("size", arguments)) {
+    if (find_option(setting.key) != nullptr) apply(loaded, setting);
+  }
+  const SizeOrShare& most = loaded.options.pool.max;
+  return most == load(nullptr).options.pool.max ? 0 : most.of(card);
+}
+
 // After it has been printed: what cannot be written is not lost.
 Exit kept(const Arguments& arguments, const Json& next, Exit status) {
   if (arguments.has("--write")) write_new_file(arguments.value("--write"), next.dump(2) + "\n");
@@ -57,8 +69,14 @@ Share share_of(std::string_view option, const std::string& text) {
 
 Exit conclude(const Arguments& arguments, const SizePlan& plan, Exit status) {
   const Bytes need = std::ranges::max_element(plan.rows, {}, &SizeRow::need)->need;
-  const Bytes size = with_margin(need, plan.margin);
+  const Bytes most = most_of(arguments, plan.card);
+  const Bytes size = need <= most ? std::min(with_margin(need, plan.margin), most) : with_margin(need, plan.margin);
+  if (most != 0 && need > most) {
+    note("pool.max=" + to_text(Bytes{most}) + " is less than the need, and is left out");
+    if (status == Exit::ok) status = Exit::warning;
+  }
   Json next{{"pool", {{"strategy", "best_fit"}, {"size", to_text(size)}}}};
+  if (need <= most) next["pool"]["max"] = to_text(Bytes{most});
   if (plan.headroom != 0) next["pool"]["headroom"] = to_text(rounded_up(plan.headroom));
   if (plan.handle != 0) next["pool"]["handle"] = to_text(plan.handle);
   if (arguments.has("--json")) {

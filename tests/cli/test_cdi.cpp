@@ -46,6 +46,11 @@ TEST_CASE("what the image preloads is kept, behind ours, and the replacing is ex
   CHECK(contains(outcome.err, "a runtime replaces the image's LD_PRELOAD=/usr/lib/libjemalloc.so.2"));
 }
 
+TEST_CASE("what the image preloads is shown without its control characters") {
+  const Outcome outcome = command({"cdi", "--preload", "/x/\x1b[31mred.so"});
+  CHECK(contains(outcome.err, "LD_PRELOAD=/x/\\x1b[31mred.so by"));
+}
+
 TEST_CASE("an image's LD_PRELOAD is found in what its runtime says of it") {
   const Folder folder;
   const auto inspected = [&](const std::string& name, const std::string& config) {

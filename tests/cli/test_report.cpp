@@ -1,4 +1,5 @@
 // `gpupool report`: one process and many ranks, sums and spreads, and files that are no reports.
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.h"
@@ -60,6 +61,14 @@ TEST_CASE("a trace is a report, too: placed by a replay where it has no addresse
   CHECK(pool["note"] == "placed by a replay with pool.strategy=auto_growth: the numbers are the replay's");
   CHECK(contains(command({"report", trace}).out, "t.csv  auto_growth (replay)\n  placed by a replay with "));
   CHECK(contains(command({"report", folder.file("empty.csv", "# nothing\n")}).err, "holds no request"));
+}
+
+TEST_CASE("a file that is given twice counts once, and that is said") {
+  const Folder folder;
+  std::filesystem::create_symlink(sample(0), folder / "again.json");
+  const Outcome one = command({"report", sample(0), folder / "again.json", sample(0)});
+  CHECK(one.out == command({"report", sample(0)}).out);
+  CHECK(contains(one.err, "again.json is given twice, and counts once\n"));
 }
 
 TEST_CASE("--html writes a new page, and replaces nothing") {

@@ -76,6 +76,20 @@ TEST_CASE("what a trace needs does not depend on the card that it has to fit on"
   CHECK(contains(beyond.err, "beyond.csv: 1 requests do not fit even on a card of"));
 }
 
+TEST_CASE("pool.max is kept where it holds the need, and told where it does not") {
+  const Folder folder;
+  const std::string trace = folder.file("t.csv", "a,1,1073741824,0\n");
+  const Outcome kept = command({"size", trace, "--json", "--margin", "50%", "--set", "pool.max=1100MiB"});
+  CHECK(kept.status == 0);
+  const json next = json::parse(kept.out)["configuration"]["pool"];
+  CHECK(next["size"] == "1100MiB");
+  CHECK(next["max"] == "1100MiB");
+  const Outcome less = command({"size", trace, "--json", "--set", "pool.max=1GB"});
+  CHECK(less.status == 1);
+  CHECK(contains(less.err, "is less than the need, and is left out"));
+  CHECK_FALSE(json::parse(less.out)["configuration"]["pool"].contains("max"));
+}
+
 TEST_CASE("--target-waste takes the largest handle that keeps it") {
   const std::string trace = source_path("tests/data/traces/gpt_varlen.csv.gz");
   const json loose = json::parse(command({"size", trace, "--json", "--target-waste", "20%"}).out);

@@ -216,9 +216,7 @@ TEST_CASE("then the card: the whole step where there is room, else no more than 
   REQUIRE(scene.ask(58 * kMiB).ok());
   CHECK(scene.tape.stats().reserved.current() == 100 * kMiB);
   SECTION("the last bytes of pool.max") { CHECK(scene.ask(32 * kMiB).ok()); }
-  SECTION("not one more") {
-    CHECK(scene.ask(32 * kMiB + 1).verdict == Verdict::kCapacity);
-  }
+  SECTION("not one more") { CHECK(scene.ask(32 * kMiB + 1).verdict == Verdict::kCapacity); }
   CHECK(scene.tape.stats().reserved.peak() == 100 * kMiB);
 }
 
