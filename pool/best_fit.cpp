@@ -50,7 +50,7 @@ void BestFit::take_part(const Hole& whole, Range part, const Block& taken) {
 
 void BestFit::settle_oldest(Granules size) {
   Segment* segment = segments_.find(recent_.oldest(size));
-  recent_.remove_oldest(size);
+  recent_.remove(segment->range());
   become_hole(segment, history_of(*segment));
 }
 

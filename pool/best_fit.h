@@ -55,11 +55,11 @@ class BestFit {
     return kind(*segment) == Kind::kHole ? hole_of(segment) : Hole{};
   }
 
-  /// A small block of exactly that size that was freed lately and still lies apart from the holes, for take() to hand
-  /// out whole: the one that waits longest. Empty range when there is none.
-  Hole recent(Granules size) const {
-    const Granules place = recent_.oldest(size);
-    return place == Recent::kNowhere ? Hole{} : hole_of(segments_.find(place));
+  /// Calls visit(hole) for small blocks of exactly that size that were freed lately and still lie apart from the holes,
+  /// for take() to hand out whole: the `most` that wait longest, until it answers true. Did it?
+  template <class Visit>
+  bool visit_recent(Granules size, unsigned most, Visit&& visit) const {
+    return recent_.visit(size, most, [&](Granules place) { return visit(hole_of(segments_.find(place))); });
   }
   /// Makes holes of all of them, joined with their neighbours: before a choice that should see all that is free.
   void settle_recent();
@@ -74,7 +74,7 @@ class BestFit {
   /// Makes `part` of the hole a block; what is left on either side stays a hole with its own history.
   void take(const Hole& hole, Range part, const Block& block) {
     if (kind(*hole.segment) != Kind::kRecent) return take_part(hole, part, block);
-    recent_.remove_oldest(part.size());
+    recent_.remove(part);
     fragments_.discard(hole.history);
     become_block(*hole.segment, block);
   }

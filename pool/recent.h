@@ -27,10 +27,27 @@ class Recent {
   Granules oldest(Granules size) const {
     return keeps(size) && oldest_[size] != kNone ? ring_[oldest_[size]].place : kNowhere;
   }
-  /// There is one.
-  void remove_oldest(Granules size) {
-    Entry& entry = ring_[oldest_[size]];
-    oldest_[size] = entry.newer;
+  /// Calls visit(place) for the `most` oldest of that size, until it answers true. Did it?
+  template <class Visit>
+  bool visit(Granules size, unsigned most, Visit&& visit) const {
+    if (!keeps(size)) return false;
+    for (Index i = oldest_[size]; i != kNone && most-- != 0; i = ring_[i].newer) {
+      if (visit(ring_[i].place)) return true;
+    }
+    return false;
+  }
+  /// It is there. Cost: O(older ones of that size).
+  void remove(Range block) {
+    const Granules size = block.size();
+    Index older = kNone;
+    Index* link = &oldest_[size];
+    while (ring_[*link].place != block.begin) {
+      older = *link;
+      link = &ring_[older].newer;
+    }
+    Entry& entry = ring_[*link];
+    *link = entry.newer;
+    if (entry.newer == kNone) newest_[size] = older;
     entry.size = 0;
     --count_;
     granules_ -= size;

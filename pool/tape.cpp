@@ -14,6 +14,8 @@ namespace {
 // How many equal fits are looked at for one that needs no fence, and how many larger ones when none may be used yet.
 constexpr unsigned kEqualFits = 8;
 constexpr unsigned kLargerFits = 8;
+constexpr unsigned kRecentFits = 4;  // the same among blocks freed lately
+constexpr unsigned kSpareShare = 2;  // this part of what is held, wholly free, is memory to spare
 
 // Waiting with the lock released.
 constexpr timespec kNap{0, 20'000};  // 20 us between two looks
@@ -86,19 +88,33 @@ std::uint64_t Tape::prefill(std::uint64_t bytes) {
   return parts_->growth.prefill(bytes);
 }
 
-// A block of that size that was freed lately and needs nothing: the shortest way there is.
-inline bool Tape::from_recent(Granules size, const Request& request, Found& found) const {
-  found.hole = parts_->space.recent(size);
-  found.part = found.hole.range;
-  return !found.part.empty() && parts_->reuse.needs_nothing(found.hole, request) && is_located(found.part, request);
+// Then the quickest choice will do. Else blocks freed lately join their neighbours, so that the tightest hole is seen.
+inline bool Tape::has_to_spare() const {
+  return bytes_of_64(parts_->space.wholly_free_granules()) > stats_.reserved.current() / kSpareShare;
 }
 
-// Nearly always the best fit needs nothing: the ladder's first step, without the ladder.
-bool Tape::from_best_fit(Granules size, const Request& request, Found& found) const {
+// A block of that size that was freed lately and needs nothing: the shortest way there is. Where another stream has
+// freed the oldest, one of its own may be among the next.
+inline bool Tape::from_recent(Granules size, const Request& request, Found& found) const {
+  const auto usable = [&](const BestFit::Hole& hole) {
+    found = {hole, hole.range};
+    return parts_->reuse.needs_nothing(hole, request) && is_located(hole.range, request);
+  };
+  if (parts_->space.visit_recent(size, 1, usable)) return true;
+  return request.line != kContextLine && has_to_spare() && parts_->space.visit_recent(size, kRecentFits, usable);
+}
+
+// Nearly always the best fit needs nothing: the ladder's first step, without the ladder. Where it does need something
+// and there is memory to spare, an equal one may not, or the driver says that its work is done.
+bool Tape::from_best_fit(Granules size, const Request& request, Found& found) {
   const Range fit = parts_->space.best_fit(size);
   if (fit.empty() || options_.max_split != 0 || !is_located(fit, request)) return false;
   found = {parts_->space.hole_from(fit.begin), {fit.begin, fit.begin + size}};
-  return parts_->reuse.ready(found.hole, found.part, request, Effort::kLook);
+  if (parts_->reuse.ready(found.hole, found.part, request, Effort::kLook)) return true;
+  if (!has_to_spare()) return false;
+  if (from_fits(size, request, Effort::kLook, found)) return true;
+  found = {parts_->space.hole_from(fit.begin), {fit.begin, fit.begin + size}};
+  return may_ask(request) && parts_->reuse.ready(found.hole, found.part, request, Effort::kAsk);
 }
 
 // The ladder's first rungs: a hole that is clean for this request, a look whether records are complete, a fence. Among

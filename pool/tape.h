@@ -109,8 +109,9 @@ class Tape {
   struct Found;  // a part of a hole, ready for its new owner
 
   bool from_recent(Granules size, const Request& request, Found& found) const;
-  bool from_best_fit(Granules size, const Request& request, Found& found) const;
+  bool from_best_fit(Granules size, const Request& request, Found& found);
   bool from_hole(Granules size, const Request& request, Effort last, Found& found);
+  bool has_to_spare() const;
   bool from_fits(Granules size, const Request& request, Effort effort, Found& found);
   bool from_largest(Granules size, const Request& request, Effort effort, Found& found);
   bool by_patience(std::unique_lock<Mutex>& lock, Granules size, const Request& request, Found& found);

@@ -99,6 +99,8 @@ int main(int argc, char** argv) {
   command->add_option("--seed", options.run.seed, "of sizes and order");
   command->add_option("--repeat", options.repeat, "runs, of which the fastest is shown")->check(CLI::Range(1u, 100u));
   command->add_flag("--plain", options.run.plain, "plain requests and frees instead of stream-ordered ones");
+  command->add_option("--streams", options.run.streams, "streams that the blocks belong to, in turn")
+      ->check(CLI::Range(1u, 1000u));
   command->add_flag("--threaded", options.threaded,
                     "a second thread sleeps, as in every CUDA program: alone, glibc's locks are cheaper");
   command->add_flag("--json", options.json, "JSON instead of a table");

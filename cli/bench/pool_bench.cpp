@@ -32,9 +32,13 @@ TapeOptions tape_options() {
 class Load {
  public:
   explicit Load(const PoolRun& run)
-      : random_(run.seed), backing_({.card_bytes = std::uint64_t{1} << 40}), tape_(tape_options(), backing_, fence_) {
-    if (!run.plain) line_ = tape_.line_of(16, false);
-    for (std::uint32_t i = 0; i < run.live; ++i) addresses_.push_back(tape_.allocate({size(), line_}).address);
+      : random_(run.seed),
+        backing_({.card_bytes = std::uint64_t{1} << 40}),
+        fence_({.looks_until_done = 1}),
+        tape_(tape_options(), backing_, fence_) {
+    for (unsigned stream = 1; stream <= run.streams; ++stream)
+      lines_.push_back(run.plain ? kContextLine : tape_.line_of(16 * stream, false));
+    for (std::uint32_t i = 0; i < run.live; ++i) addresses_.push_back(tape_.allocate({size(), line_of(i)}).address);
     std::uint64_t held = 0;
     std::uint64_t allocated = 0;
     const auto grew = [&] { return held != tape_.stats().reserved.current() || allocated != heap_allocations(); };
@@ -50,17 +54,18 @@ class Load {
   }
 
   void replace(Pair pair) {
-    tape_.free(addresses_[pair.block], line_);
-    addresses_[pair.block] = tape_.allocate({pair.bytes, line_}).address;
+    tape_.free(addresses_[pair.block], line_of(pair.block));
+    addresses_[pair.block] = tape_.allocate({pair.bytes, line_of(pair.block)}).address;
   }
 
   // What the program itself does to know its addresses stays outside the measured time.
   [[gnu::noinline]] void measure(const std::vector<Pair>& pairs, std::vector<std::uint32_t>& times) {
     for (std::size_t i = 0; i < pairs.size(); ++i) {
       std::uint64_t address = addresses_[pairs[i].block];
+      const Line line = line_of(pairs[i].block);
       const std::uint64_t begin = ticks();
-      tape_.free(address, line_);
-      address = tape_.allocate({pairs[i].bytes, line_}).address;
+      tape_.free(address, line);
+      address = tape_.allocate({pairs[i].bytes, line}).address;
       times[i] = static_cast<std::uint32_t>(ticks() - begin);
       addresses_[pairs[i].block] = address;
     }
@@ -69,13 +74,14 @@ class Load {
   const Tape& tape() const { return tape_; }
 
  private:
+  Line line_of(std::uint32_t block) const { return lines_[block % lines_.size()]; }
   std::uint64_t size() { return kSmallest + random_() % (kLargest - kSmallest + 1); }
 
   std::mt19937_64 random_;
   MemoryBacking backing_;
   MemoryFence fence_;
   Tape tape_;
-  Line line_ = kContextLine;
+  std::vector<Line> lines_;  // each has its share of the blocks
   std::vector<std::uint64_t> addresses_;
 };
 

@@ -14,7 +14,8 @@ struct PoolRun {
   std::uint32_t live = 1000;
   std::uint32_t pairs = 200000;
   std::uint64_t seed = 1;
-  bool plain = false;  // cuMemAlloc's path: every free makes a record, every reuse may wait for one
+  bool plain = false;    // cuMemAlloc's path: every free makes a record, every reuse may wait for one
+  unsigned streams = 1;  // that have a share of the blocks each; their work is done once it is asked for
 };
 
 struct PoolResult {

@@ -48,8 +48,8 @@ MUTATIONS = (
              "return visit(fragment);"),
     Mutation("cut_one_off", "pool/fragments.cpp", "upper.range.begin = place;", "upper.range.begin = place + 1;"),
     Mutation("recent_block_handed_out_in_use", "pool/tape.cpp",
-             "return !found.part.empty() && parts_->reuse.needs_nothing(found.hole, request) && is_located(found.part, request);",
-             "return !found.part.empty() && is_located(found.part, request);", EVERY),
+             "    return parts_->reuse.needs_nothing(hole, request) && is_located(hole.range, request);",
+             "    return is_located(hole.range, request);", EVERY),
     Mutation("exported_memory_reused", "pool/best_fit.h",
              "if (owned.block.sharing != Sharing::kNone) return retain(owned.segment, history, owned.block.sharing);", ""),
     # Memory: handles that move.

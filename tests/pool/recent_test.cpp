@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 #include <random>
+#include <vector>
 
 #include "tests/catch.h"
 
@@ -27,15 +28,29 @@ TEST_CASE("recent gives back the oldest of a size, and what has waited longest h
     const auto oldest = oldest_of(size);
     REQUIRE(recent.oldest(size) == (oldest == reference.end() ? Recent::kNowhere : oldest->block.begin));
     if (oldest != reference.end() && random() % 4 != 0) {
-      recent.remove_oldest(size);
-      reference.erase(oldest);
+      // Mostly the oldest of its size, sometimes a newer one.
+      auto chosen = oldest;
+      for (auto entry = oldest; random() % 3 == 0 && entry != reference.end(); ++entry) {
+        if (entry->block.size() == size) chosen = entry;
+      }
+      std::vector<Granules> seen;
+      const auto note = [&](Granules place) {
+        seen.push_back(place);
+        return place == chosen->block.begin;
+      };
+      const bool found = recent.visit(size, 3, note);
+      REQUIRE(seen.front() == oldest->block.begin);
+      REQUIRE(found == (seen.back() == chosen->block.begin));
+      REQUIRE(seen.size() <= 3);
+      recent.remove(chosen->block);
+      reference.erase(chosen);
     } else {
       const Granules leaving = recent.in_the_way();
       // The place in the ring is taken by what was added as many additions ago as there are places, if it still waits.
       const bool full = !reference.empty() && reference.front().added + Recent::kMost == added;
       REQUIRE(leaving == (full ? reference.front().block.size() : 0));
       if (full) {
-        recent.remove_oldest(leaving);
+        recent.remove(reference.front().block);
         reference.pop_front();
         ++left;
       }

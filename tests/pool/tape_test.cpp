@@ -786,6 +786,29 @@ TEST_CASE("a block freed lately on another stream is no shortcut while its work 
   CHECK(scene.tape.validate() == nullptr);
 }
 
+TEST_CASE("with memory to spare each of two streams gets back what it freed itself") {
+  Scene scene;
+  std::vector<std::uint64_t> of_s, of_t;
+  for (int i = 0; i < 3; ++i) {
+    of_s.push_back(scene.on(kS, 4096));
+    of_t.push_back(scene.on(kT, 4096));
+  }
+  scene.fence.submit(kS);
+  scene.fence.submit(kT);
+  for (std::uint64_t block : of_s) scene.free_on(kS, block);
+  for (std::uint64_t block : of_t) scene.free_on(kT, block);
+  CHECK(scene.on(kT, 4096) == of_t[0]);
+  CHECK(scene.on(kS, 4096) == of_s[0]);
+  CHECK(scene.on(kS, 4096) == of_s[1]);
+  CHECK(scene.on(kT, 4096) == of_t[1]);
+  CHECK(scene.tape.validate() == nullptr);
+  const std::uint64_t plain = scene.plain(4096);
+  CHECK((plain != of_s[2] && plain != of_t[2]));
+  CHECK(scene.tape.stats().fences.get() == 0);
+  CHECK(scene.tape.stats().same_stream_reuses.get() == 4);
+  CHECK(scene.tape.validate() == nullptr);
+}
+
 TEST_CASE("overflow: a request for the card's memory never gets the host's, however idle that is") {
   TapeOptions options;
   options.max = 4 * kMiB;
