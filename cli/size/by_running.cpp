@@ -107,6 +107,9 @@ Exit size_by_running(const Arguments& arguments) {
   } else if (watch.used_peak() > found.on_cards) {  // they came and went between two looks
     found.plan.headroom = (watch.used_peak() - found.on_cards + found.processes - 1) / found.processes;
   }
+  if (watch.is_shared())
+    found.plan.advice.push_back(
+        "others used the card meanwhile; what they took counts as this program's, so that less pool.headroom may do");
   if (const Card* card = watch.card(); card != nullptr && found.plan.card == 0) {
     found.plan.card = card->total;
     found.plan.card_name = card->name;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
 
 #include "config/text.h"
 
@@ -62,20 +63,47 @@ bool RunWatch::is_over(double seconds) {
   return true;
 }
 
+// What the driver says that each of the processes holds, others on the card left out; nothing where it does not name
+// them all, as in a container, whose pids are not the driver's.
+std::optional<Bytes> RunWatch::told_of_processes(const std::vector<Card>& cards) const {
+  Bytes held = 0;
+  std::set<std::uint64_t> named;
+  for (const Card& card : cards) {
+    for (const CardUser& user : card.users) {
+      const auto is_user = [&](const PageCopy& copy) { return copy.page->identity.pid == user.pid; };
+      if (user.bytes == 0 || std::ranges::none_of(pages_, is_user)) continue;
+      held += user.bytes;
+      named.insert(user.pid);
+    }
+  }
+  return named.size() == pages_.size() ? std::optional(held) : std::nullopt;
+}
+
 // After the processes: a card never holds less than what they had held at most by then, so that the difference is what
 // drivers and libraries use, and what their allocators keep unused. The latter grows with time, so the least difference
 // counts, since the processes held half of what they hold at most.
 void RunWatch::look_at_cards() {
   Bytes used = 0;
+  std::size_t users = 0;
   const std::vector<Card> now = cards_seen();
   for (std::size_t i = 0; i < std::min(now.size(), before_.size()); ++i) {
     before_[i].used = std::min(before_[i].used, now[i].used);  // somebody's memory was still on its way back
     const Bytes grown = now[i].used - before_[i].used;
     grown_[i] = std::max(grown_[i], grown);
     used += grown;
+    users = std::max(users, now[i].users.size());
+  }
+  if (pages_.empty()) {
+    cards_peak_ = std::max(cards_peak_, used);
+    return;
+  }
+  if (const std::optional<Bytes> told = told_of_processes(now)) {
+    used = *told;
+  } else {
+    is_shared_ = is_shared_ || users > pages_.size();
   }
   cards_peak_ = std::max(cards_peak_, used);
-  if (pages_.empty() || used < held_peak_) return;
+  if (used < held_peak_) return;
   const Bytes outside = (used - held_peak_ + pages_.size() - 1) / pages_.size();
   if (held_peak_ / 2 > held_when_least_) {
     held_when_least_ = held_peak_;

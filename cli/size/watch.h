@@ -34,11 +34,14 @@ class RunWatch {
   Bytes used_peak() const { return cards_peak_; }
   /// What a process needs of a card beyond the memory that it asks for; nothing where no process was seen at work.
   std::optional<Bytes> outside() const { return outside_; }
+  /// Were others on a card whose use cannot be told from that of the processes?
+  bool is_shared() const { return is_shared_; }
   /// The card that was used most, or the first; null where none is seen.
   const Card* card() const;
 
  private:
   void look_at_cards();
+  std::optional<Bytes> told_of_processes(const std::vector<Card>& cards) const;
   void look_at_processes();
   void count_steps();
   void show(double seconds);
@@ -62,6 +65,7 @@ class RunWatch {
   Bytes cards_peak_ = 0;
   Bytes held_when_least_ = 0;
   std::optional<Bytes> outside_;
+  bool is_shared_ = false;
   std::vector<Card> before_;
   std::vector<Bytes> grown_;  // of each card, at its peak
 };

@@ -210,6 +210,26 @@ TEST_CASE("what is used beside the pool becomes the headroom, and says how many 
   CHECK(contains(text.out, " and 10% to spare, in steps of 64 MiB)"));
 }
 
+TEST_CASE("where the driver names the processes, others on the card do not count") {
+  const Folder folder;
+  const std::string users = folder / "users";
+  Variables variables{{"LD_LIBRARY_PATH", std::string{GPUPOOL_TEST_DRIVER} + ":" + GPUPOOL_TEST_NVML},
+                      {"GPUPOOL_SIM_MEMORY", "4GiB"},
+                      {"GPUPOOL_TEST_NVML_USERS", users}};
+  const auto outside_with = [&](const std::string& own) {
+    const std::string program =
+        "echo \"4242 9000000000\n" + own + "\" >'" + users + "'; exec '" + GPUPOOL_TEST_PROGRAM + "' steps";
+    const Outcome counted = command({"size", "--steps", "20", "--json", "--", "sh", "-c", program}, variables);
+    CAPTURE(counted.err);
+    REQUIRE(counted.status == 0);
+    const json shown = json::parse(counted.out);
+    CHECK(shown.contains("advice") == (own.find("$$") == std::string::npos));  // that the card was shared
+    return shown["outside_bytes"].get<std::uint64_t>();
+  };
+  CHECK(outside_with("$$ 734003200") == std::uint64_t{652} << 20);  // 700 MiB, of which 48 are the program's own
+  CHECK(outside_with("4243 734003200") == std::uint64_t{552} << 20);
+}
+
 TEST_CASE("--unify sets the frameworks' switches for the run, and says that the next one needs them") {
   const Folder folder;
   const Variables variables{

@@ -1,5 +1,8 @@
 // A stand-in for NVIDIA's management library with one card of 16 GiB: 1 GiB is used when it is first asked, 600 MiB
-// more from then on, and a process of another number has 512 MiB of it.
+// more from then on, and a process of another number has 512 MiB of it; with GPUPOOL_TEST_NVML_USERS the processes of
+// that file, a line for each with its number and bytes.
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct {
@@ -31,9 +34,17 @@ int nvmlDeviceGetMemoryInfo(void* device, Memory* memory) {
   return device != &a_card;
 }
 int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, Process* found) {
-  *count = 1;
-  found[0].pid = 4242;
-  found[0].used = 512ULL << 20;
+  const char* path = getenv("GPUPOOL_TEST_NVML_USERS");
+  FILE* users = path ? fopen(path, "r") : NULL;
+  unsigned number = 0;
+  while (users && number < *count && fscanf(users, "%u %llu", &found[number].pid, &found[number].used) == 2) ++number;
+  if (users) {
+    fclose(users);
+  } else {
+    found[number].pid = 4242;
+    found[number++].used = 512ULL << 20;
+  }
+  *count = number;
   return device != &a_card;
 }
 int nvmlSystemGetDriverVersion(char* text, unsigned size) { return strncpy(text, "570.00", size), 0; }
