@@ -22,9 +22,7 @@ bool is_set(const char* variable) {
 }
 
 bool takes_colours(Stream stream) {
-  const char* terminal = std::getenv("TERM");
-  return isatty(stream == Stream::out ? STDOUT_FILENO : STDERR_FILENO) == 1 && !is_set("NO_COLOR") &&
-         terminal != nullptr && std::strcmp(terminal, "dumb") != 0;
+  return isatty(stream == Stream::out ? STDOUT_FILENO : STDERR_FILENO) == 1 && !is_set("NO_COLOR") && has_terminal();
 }
 
 std::string_view code_of(Colour colour) {
@@ -63,6 +61,8 @@ class FileLimitTold {
 };
 
 }  // namespace
+
+bool has_terminal() { return is_set("TERM") && std::strcmp(std::getenv("TERM"), "dumb") != 0; }
 
 void print(std::string_view text) {
   if (!write_all(STDOUT_FILENO, text)) throw Problem(Exit::output, "standard output: " + error_text(errno));

@@ -31,6 +31,9 @@ void print(std::string_view text);
 /// One line on standard error, with "gpupool: " in front.
 void note(std::string_view line);
 
+/// Whether the terminal, if there is one, can do more than print (TERM).
+bool has_terminal();
+
 std::string coloured(std::string_view text, Colour colour, Stream stream);
 
 /// "first  \n" left-aligned to `width` columns.

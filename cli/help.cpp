@@ -74,6 +74,7 @@ std::vector<std::string> help_formats() {
 
 Exit help_verb(const Arguments& arguments) {
   if (!arguments.operands.empty()) {
+    if (arguments.has("--as")) throw Problem(Exit::usage, "--as: explains the whole command, not one verb");
     const Verb* verb = find_verb(arguments.operands.front());
     if (verb == nullptr) throw Problem(Exit::usage, in_quotes(arguments.operands.front()) + " is no verb");
     print(verb_help(*verb));

@@ -34,7 +34,7 @@ Exit top_verb(const Arguments& arguments) {
   const unsigned interval_ms = interval_of(arguments);
   const std::string folder = page_folder();
   const bool data = arguments.has("--json") || arguments.has("--openmetrics");
-  const bool terminal = isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
+  const bool terminal = isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1 && has_terminal();
   if (!data && !arguments.has("--once") && terminal && has_screen()) {
     top_screen(folder, interval_ms);
     return Exit::ok;

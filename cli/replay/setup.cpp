@@ -26,6 +26,12 @@ Bytes bytes_of_text(std::string_view option, std::string_view text) {
   return bytes;
 }
 
+Bytes card_of(const Arguments& arguments) {
+  const Bytes card = bytes_of_text("--card", arguments.value("--card"));
+  if (card == 0) throw Problem(Exit::usage, "--card: a card has memory");
+  return card;
+}
+
 ReplaySetup replay_setup(std::string_view verb, const Arguments& arguments) {
   Loaded loaded = arguments.has("--config") ? loaded_from(arguments.value("--config")) : load(nullptr);
   for (const Diagnostic& diagnostic : loaded.diagnostics) note(diagnostic.message());
@@ -33,7 +39,7 @@ ReplaySetup replay_setup(std::string_view verb, const Arguments& arguments) {
   ReplaySetup setup{loaded.options.pool, kLargestCard};
   if (is_default(loaded, "pool.strategy")) setup.options.strategy = Strategy::auto_growth;
   if (arguments.has("--card")) {
-    setup.card = bytes_of_text("--card", arguments.value("--card"));
+    setup.card = card_of(arguments);
   } else if (is_default(loaded, "pool.size")) {
     setup.options.size = {};
   }

@@ -21,6 +21,9 @@ ReplaySetup replay_setup(std::string_view verb, const Arguments& arguments);
 /// What does not hold is said on standard error; a strategy without a pool is a Problem.
 ResolvedPool resolve_for_replay(const ReplaySetup& setup);
 
+/// What --card says.
+Bytes card_of(const Arguments& arguments);
+
 /// A size on the command line.
 Bytes bytes_of_text(std::string_view option, std::string_view text);
 

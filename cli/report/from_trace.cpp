@@ -64,6 +64,7 @@ class Walk {
     }
     pooled_ = model_ || std::ranges::any_of(trace.events,
                                             [](const Event& event) { return event.seen.served == Served::by_pool; });
+    if (!pooled_) out_.timeline.note = "Placed by the driver.";
   }
 
   TraceReport finish() {

@@ -21,6 +21,7 @@ Json pool_json(const RankRow& row) {
   if (row.pool == nullptr) {
     json["passed_live.peak"] = row.process->passed_live_peak;
     json["advice_size"] = row.process->advice_size;
+    if (!row.process->advice.empty()) json["advice"] = row.process->advice;
     return json;
   }
   const PoolReport& pool = *row.pool;

@@ -66,7 +66,7 @@ Exit size_by_running(const Arguments& arguments) {
   const RunLimits limits{number_of<double>(arguments, "--seconds", "seconds"),
                          number_of<unsigned>(arguments, "--steps", "steps")};
   if (arguments.has("--margin")) found.plan.margin = share_of("--margin", arguments.value("--margin"));
-  if (arguments.has("--card")) found.plan.card = bytes_of_text("--card", arguments.value("--card"));
+  if (arguments.has("--card")) found.plan.card = card_of(arguments);
   Environment environment = own_environment();
   prepare(environment, "size", arguments);
   set(environment, {"pool.strategy", arguments.has("--pooled") ? "auto_growth" : "passthrough"});

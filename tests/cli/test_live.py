@@ -190,6 +190,15 @@ class Live(unittest.TestCase):
             top = holder.command("top", "--once").stdout
             self.assertRegex(top, rf"{holder.program.pid} .*256 MiB")
 
+    def test_a_terminal_that_only_prints_gets_the_table_once(self):
+        with Holder() as holder:
+            for name in ("dumb", ""):
+                with self.subTest(TERM=name):
+                    screen = Terminal({**holder.environment, "TERM": name}, "top")
+                    screen.end()
+                    self.assertRegex(screen.text, rf"PID.*LIVE OVER TIME\s+{holder.program.pid} ")
+                    self.assertNotIn("\x1b", screen.text)
+
     def test_the_screen_follows_the_size_of_the_terminal(self):
         with Holder() as holder:
             screen = Terminal(holder.environment, "top", "--interval", "50ms")

@@ -17,6 +17,7 @@ try:
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.by import By
     from selenium.webdriver.chrome.service import Service
+    from selenium.webdriver.support.ui import WebDriverWait
 except ImportError:
     if os.path.realpath(sys.executable) != os.path.realpath(SYSTEM_PYTHON) and os.path.exists(SYSTEM_PYTHON):
         os.execv(SYSTEM_PYTHON, [SYSTEM_PYTHON, *sys.argv])
@@ -67,6 +68,7 @@ class Page(unittest.TestCase):
 
     def page(self, *files):
         target = self.folder / f"{self.id()}.html"
+        target.unlink(missing_ok=True)
         subprocess.run([COMMAND, "report", *files, "--html", target], check=True)
         self.driver.get(f"file://{target}")
         return target
@@ -210,6 +212,18 @@ class Page(unittest.TestCase):
         self.press("#map canvas", "0")
         self.assertIn("addresses +0 bytes to +64 MiB", self.text("#map .legend"))
 
+    def test_what_was_not_recorded_and_what_the_driver_served(self):
+        served = GOLDEN / "rank2.json"
+        self.page(served)
+        self.assertIn("passed_live.peak 4 KiB what the driver served, at its peak", self.text("#facts"))
+        trace = self.folder / "small.csv"
+        trace.write_text("a,1,1048576,0\nf,1\n")
+        self.page(trace)
+        self.assertIn("not recorded: ", self.text("#facts"))
+        self.page(trace, served)
+        self.assertIn("passed_live.peak", self.text("#ranks"))
+        self.assertNotIn("migrations", self.text("#ranks"))
+
     def test_texts_of_a_report_stay_texts(self):
         made = report(0, 10)
         made["process"]["executable"] = "</script><script>document.title='planted'</script><b>"
@@ -226,7 +240,9 @@ class Page(unittest.TestCase):
         light = self.driver.execute_script(ground)
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark"}]})
         self.assertNotEqual(self.driver.execute_script(ground), light)
-        self.assertEqual(self.driver.execute_script("return drawn[0].graph.getOption('colors')[1]"), "#5aa9f0")
+        # It is drawn anew when the browser has told the page.
+        WebDriverWait(self.driver, 60).until(
+            lambda driver: driver.execute_script("return drawn[0].graph.getOption('colors')[1]") == "#5aa9f0")
         printed = self.driver.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
         self.assertGreater(len(printed["data"]), 10_000)
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})

@@ -101,6 +101,8 @@ TEST_CASE("--target-waste takes the largest handle that keeps it") {
 }
 
 TEST_CASE("traces or a program, and something to count") {
+  CHECK(command({"size", source_path("tests/cli/golden/small.csv"), "--card", "0"}).status == 2);
+  CHECK(command({"size", "--card", "0", "--", "true"}).status == 2);
   CHECK(command({"size"}).status == 2);
   CHECK(command({"size", "trace", "--", "true"}).status == 2);
   CHECK(contains(command({"size", "trace", "--unify"}).err, "--unify: goes with a program"));

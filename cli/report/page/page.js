@@ -81,11 +81,13 @@ function valueText(column, value) {
 
 function fillRanks() {
   if (data.pools.length < 2) return;
-  const rows = [line([cell("th", "rank/device"), ...data.columns.map((column) => cell("th", column.name, "number"))])];
+  // What did not happen needs no column.
+  const columns = data.columns.filter((column) => data.summary[column.name] && data.summary[column.name].most !== 0);
+  const rows = [line([cell("th", "rank/device"), ...columns.map((column) => cell("th", column.name, "number"))])];
   for (const pool of data.pools) {
     rows.push(line([
       cell("th", pool.name),
-      ...data.columns.map((column) => {
+      ...columns.map((column) => {
         if (pool[column.name] == null) return cell("td", "-", "number");
         const worst = data.summary[column.name].worst === pool.index && data.summary[column.name].spread > 0;
         return cell("td", valueText(column, pool[column.name]), worst ? "number worst" : "number");
@@ -95,7 +97,7 @@ function fillRanks() {
   for (const [name, title] of [["most", "worst"], ["spread", "spread"], ["sum", "sum"]]) {
     rows.push(line([
       cell("th", title),
-      ...data.columns.map((column) => {
+      ...columns.map((column) => {
         const summary = data.summary[column.name];
         const means = summary && !(name === "sum" && column.unit === "share");
         return cell("td", means ? valueText(column, summary[name]) : "-", "number");
@@ -127,7 +129,11 @@ function fillWasteAndAdvice() {
 function fillFacts(process) {
   const rows = [];
   for (const pool of data.pools.filter((one) => one.process === process)) {
-    if (pool.card === undefined) continue;
+    if (pool.card === undefined) {
+      rows.push(line([cell("td", "passed_live.peak"), cell("td", bytesText(pool["passed_live.peak"]), "number"),
+                      cell("td", "what the driver served, at its peak", "small")]));
+      continue;
+    }
     const head = cell("th", `device ${pool.device}: ${pool.card}`);
     head.colSpan = 3;
     rows.push(line([head]));
