@@ -45,8 +45,9 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr* out, std::size_t* pitch_out, std::size_
   std::size_t pitch = 0;
   const std::uint64_t bytes = pitched_bytes(width, height, element, pitch);
   if (!pitch_out || !serveable(guard, out, bytes)) return ask();
-  *pitch_out = pitch;
-  return plain(guard, kRow_cuMemAllocPitch_v2, bytes, out, ask);
+  const CUresult result = plain(guard, kRow_cuMemAllocPitch_v2, bytes, out, ask);
+  if (result == CUDA_SUCCESS) *pitch_out = pitch;
+  return result;
 }
 
 CUresult cuMemFree_v2(CUdeviceptr address) {

@@ -4,6 +4,7 @@
 
 #include "device/context.h"
 #include "preload/serve.h"
+#include "preload/streams.h"
 
 namespace gpupool::hook {
 namespace {
@@ -24,6 +25,7 @@ CUresult open(CUdeviceptr* address, const CUipcMemHandle& handle, unsigned flags
   const bool known = !guard.nested() && address && Imports::knows(handle);
   const StreamHome here = known ? current_home(setup().api, process().captures) : StreamHome{};
   if (!known || here.result != CUDA_SUCCESS || !here.context) return ask();
+  if (const CUresult fault = fault_on(CU_STREAM_LEGACY, nullptr)) return fault;
   if (flags & ~unsigned{CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS}) return CUDA_ERROR_INVALID_VALUE;
   const auto shared = unpack(handle);
   if (shared && process().exports.gave(*shared)) return CUDA_ERROR_INVALID_CONTEXT;  // a process cannot open its own
@@ -36,6 +38,7 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
   const Guard guard;
   Home* home = guard.nested() ? nullptr : process().registry.at(address);
   if (!home || !handle || !current_context(setup().api)) return real::cuIpcGetMemHandle(handle, address);
+  if (const CUresult fault = fault_on(CU_STREAM_LEGACY, home)) return driver_said(*home, fault);
   BlockInfo block;
   if (!home->tape()->find(address, block) || block.stream_ordered || !home->shareable())
     return CUDA_ERROR_INVALID_VALUE;

@@ -86,6 +86,7 @@ CUresult destroy_context(const Guard& guard, CUcontext context, Ask ask) {
   if (guard.nested() || !context) return ask();
   process().registry.context_ending(context);
   const CUresult result = ask();
+  if (result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_INVALID_VALUE) return result;  // it lives on
   process().imports.context_gone(context);
   captures_over(process().captures.context_ended(context));
   return result;

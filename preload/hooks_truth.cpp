@@ -23,6 +23,11 @@ Home* home_at(const Guard& guard, CUdeviceptr address) {
   return guard.nested() ? nullptr : process().registry.at(address);
 }
 
+// The live block that holds `address`; as to the driver, what was rounded up to is none of it.
+bool find_block(const Home& home, CUdeviceptr address, BlockInfo& block) {
+  return home.tape()->find(address, block) && address < block.address + block.requested;
+}
+
 // The sum over a device's pools of what their holes add to "free" and of what their blocks hold.
 struct Pools {
   std::uint64_t reserved = 0;
@@ -147,14 +152,13 @@ CUresult cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
 CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, std::size_t* size, CUdeviceptr address) {
   const Guard guard;
   Home* home = home_at(guard, address);
-  if (ImportedBlock imported; !home && imported_at(guard, address, imported) && current_context(setup().api)) {
-    if (base) *base = imported.address;
-    if (size) *size = imported.requested;
-    return CUDA_SUCCESS;
-  }
-  if (!home || !current_context(setup().api)) return real::cuMemGetAddressRange_v2(base, size, address);
-  BlockInfo block;
-  const bool found = home->tape()->find(address, block) && address < block.address + block.requested;
+  ImportedBlock imported;
+  const bool is_imported = !home && imported_at(guard, address, imported);
+  const CUresult result = real::cuMemGetAddressRange_v2(base, size, address);
+  // Inside the pool the driver finds something below every block, and what it finds wrong is not the address.
+  if ((!home && !is_imported) || (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_FOUND)) return result;
+  BlockInfo block{.address = imported.address, .requested = imported.requested};
+  const bool found = !home || find_block(*home, address, block);
   if (base) *base = found ? block.address : 0;
   if (size) *size = found ? block.requested : 0;
   return found ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
@@ -164,7 +168,7 @@ CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdevi
   const Guard guard;
   Home* home = home_at(guard, address);
   BlockInfo block;
-  if (home && !home->tape()->find(address, block)) return CUDA_ERROR_INVALID_VALUE;
+  if (home && !find_block(*home, address, block)) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = real::cuPointerGetAttribute(data, attribute, address);
   if (result != CUDA_SUCCESS) return result;
   if (home) {
@@ -181,7 +185,7 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes,
   Home* home = home_at(guard, address);
   BlockInfo block;
   // A freed address has the answers of one that never was.
-  if (home && !home->tape()->find(address, block)) return real::cuPointerGetAttributes(count, attributes, data, 0);
+  if (home && !find_block(*home, address, block)) return real::cuPointerGetAttributes(count, attributes, data, 0);
   const CUresult result = real::cuPointerGetAttributes(count, attributes, data, address);
   if (result != CUDA_SUCCESS) return result;
   ImportedBlock imported;
@@ -198,7 +202,7 @@ CUresult cuPointerSetAttribute(const void* value, CUpointer_attribute attribute,
   const Guard guard;
   Home* home = home_at(guard, address);
   BlockInfo block;
-  if (home && !home->tape()->find(address, block)) return CUDA_ERROR_INVALID_VALUE;
+  if (home && !find_block(*home, address, block)) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = real::cuPointerSetAttribute(value, attribute, address);
   if (home && result == CUDA_ERROR_NOT_SUPPORTED && attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS) say_sync_memops();
   return result;
@@ -215,6 +219,10 @@ CUresult cuMemUnmap(CUdeviceptr address, std::size_t bytes) {
 
 CUresult cuMemSetAccess(CUdeviceptr address, std::size_t bytes, const CUmemAccessDesc* access, std::size_t count) {
   return not_for_blocks(address, [&] { return real::cuMemSetAccess(address, bytes, access, count); });
+}
+
+CUresult cuMemGetAccess(unsigned long long* flags, const CUmemLocation* location, CUdeviceptr address) {
+  return not_for_blocks(address, [&] { return real::cuMemGetAccess(flags, location, address); });
 }
 
 CUresult cuMemAddressFree(CUdeviceptr address, std::size_t bytes) {

@@ -31,6 +31,10 @@ std::uint64_t watched_bytes(const Arguments& arguments) {
 /// Whether the row's bytes lie in host memory, which no pool of ours could have served.
 constexpr bool takes_host_memory(HookRow row) { return row == kRow_cuMemHostAlloc || row == kRow_cuMemAllocHost_v2; }
 
+/// Calls that may come by the thousand: they are counted only where they are out of memory. A graph that cannot get the
+/// memory of its allocation nodes has not begun.
+constexpr bool is_frequent(HookRow row) { return row == kRow_cuGraphLaunch || row == kRow_cuGraphLaunch_ptsz; }
+
 template <HookRow row, auto& function, class Function = std::remove_reference_t<decltype(function)>>
 struct Watch;
 
@@ -40,6 +44,9 @@ struct Watch<row, function, CUresult (*)(Arguments...)> {
     const Guard guard;
     const auto ask = [&] { return function(arguments...); };
     if (guard.nested()) return ask();
+    if constexpr (is_frequent(row)) {
+      if (const CUresult result = ask(); !out_of_memory(result)) return result;
+    }
     return watched(guard, row, watched_bytes<row>(std::tie(arguments...)), ask);
   }
 };

@@ -24,3 +24,14 @@ TEST_CASE("SYNC_MEMOPS is refused for mapped memory, as the driver does, with a 
   const Outcome slabs = passes("sync_memops", {{"GPUPOOL_POOL_BACKING", "arena"}, {"TEST_SLABS", "1"}});
   CHECK(slabs.err.find("SYNC_MEMOPS") == std::string::npos);
 }
+
+TEST_CASE("a graph that finds no memory at its launch or upload gets what the pool has", "[case-33]") {
+  for (const char* strategy : {"best_fit", "auto_growth"}) {
+    const Outcome outcome =
+        run_case("graph_needs_room",
+                 {{"GPUPOOL_SIM_FAULT", "cuGraphUpload:1=2;cuGraphLaunch:1-2=2"}, {"GPUPOOL_POOL_STRATEGY", strategy}},
+                 Preload::kFront);
+    INFO(strategy << "\n" << outcome.out << outcome.err);
+    CHECK(outcome.status == 0);
+  }
+}

@@ -50,6 +50,10 @@ TEST_CASE("blocks are shared again and again") {
   for (const Environment& way : kWays) passes_silently("share_many_times", way);
 }
 
+TEST_CASE("threads of an importer open, close and fork at once") {
+  for (const Environment& way : {kWays[0], kWays[1], kWays[3]}) passes_silently("share_with_threads", way);
+}
+
 TEST_CASE("what was exported and freed comes back", "[case-18]") {
   for (const Environment& way : kWays) passes_silently("share_more_than_there_is", way);
 }

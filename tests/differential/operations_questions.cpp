@@ -160,6 +160,29 @@ void ask_allocation_handle(World& world) {
             driver().cuMemRetainAllocationHandle_(&handle, reinterpret_cast<void*>(block->address)));
 }
 
+void ask_access(World& world) {
+  const Block* block = world.any_block();
+  if (!block || block->kind != Kind::kPlain) return;
+  const CUmemLocation location{CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+  unsigned long long flags = 0;
+  const int result = driver().cuMemGetAccess_(&flags, &location, block->address);
+  world.say("access to " + text(*block), result, std::to_string(flags));
+}
+
+// Bytes that were not asked for, up to the next multiple of what allocations are rounded to.
+void ask_behind(World& world) {
+  const Block* block = world.any_block();
+  if (!block || block->kind == Kind::kManaged || block->bytes % 512 == 0) return;
+  const std::size_t offset = block->bytes + world.below(512 - block->bytes % 512);
+  const std::string of = " of " + text(*block) + "+" + std::to_string(offset);
+  CUdeviceptr base = 0;
+  std::size_t bytes = 0;
+  world.say("range" + of, driver().cuMemGetAddressRange_(&base, &bytes, block->address + offset));
+  std::uint64_t value[8] = {};
+  world.say("memory type" + of,
+            driver().cuPointerGetAttribute_(value, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, block->address + offset));
+}
+
 void change_mapping(World& world) { change_mapping_of(world, Kind::kPlain); }
 void change_mapping_ordered(World& world) { change_mapping_of(world, Kind::kOrdered); }
 

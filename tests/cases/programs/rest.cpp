@@ -85,6 +85,24 @@ CASE(graphs) {
   OK(cuGraphDestroy(graph));
 }
 
+// A graph gets the memory of its allocation nodes when it is launched, or uploaded; the driver is made to be out of
+// memory as often as takes to see that the pool gave some back in between.
+CASE(graph_needs_room) {
+  program::begin();
+  OK(cuMemFree(program::take(kMiB)));
+  const CUstream stream = program::new_stream();
+  CUgraph graph = nullptr;
+  OK(cuGraphCreate(&graph, 0));
+  CUgraphExec exec = nullptr;
+  OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  OK(cuGraphUpload(exec, stream));
+  OK(cuMemFree(program::take(kMiB)));
+  OK(cuGraphLaunch(exec, stream));
+  OK(cuStreamSynchronize(stream));
+  OK(cuGraphExecDestroy(exec));
+  OK(cuGraphDestroy(graph));
+}
+
 // The pool questions by location, and access of another device to a pool's memory.
 CASE(pools_by_location) {
   program::begin(1);
@@ -170,6 +188,9 @@ CASE(registration_caches) {
       EQUAL(bytes, 4 * kMiB);
       CUmemGenericAllocationHandle handle = 0;
       EQUAL(cuMemRetainAllocationHandle(&handle, reinterpret_cast<void*>(inside)), CUDA_ERROR_INVALID_VALUE);
+      unsigned long long flags = 0;
+      const CUmemLocation here{CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+      EQUAL(cuMemGetAccess(&flags, &here, inside), CUDA_ERROR_INVALID_VALUE);
       EQUAL(program::attribute<unsigned long long>(CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES, inside), 0u);
     }
     const auto id = program::attribute<unsigned long long>(CU_POINTER_ATTRIBUTE_BUFFER_ID, block);

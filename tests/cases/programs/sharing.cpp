@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/cases/programs/partner.h"
@@ -344,4 +345,57 @@ CASE(share_in_turn_opened) { keep_the_last(8, true); }
 CASE(share_in_turn_killed) {
   keep_the_last(kRounds, false);
   partner::receive<std::uint8_t>(partner::other_side());  // for its end
+}
+
+// Many threads of an importer open and close blocks of one exporter at once, while it frees them; the importer forks
+// now and then, and its children end without a word.
+CASE(share_with_threads) {
+  program::begin();
+  Partner importer("share_with_threads_opened");
+  for (int round = 0; round < 4; ++round) {
+    std::vector<Shared> all;
+    for (int i = 0; i < 32; ++i) all.push_back(share(i % 2 ? 3 * kMiB : 5000, static_cast<std::uint8_t>(i + 1)));
+    OK(cuCtxSynchronize());
+    for (const Shared& shared : all) partner::send(importer.line(), shared.sent);
+    partner::receive<std::uint8_t>(importer.line());
+    for (const Shared& shared : all) OK(cuMemFree(shared.address));
+    partner::send(importer.line(), std::uint8_t{1});
+  }
+}
+
+CASE(share_with_threads_opened) {
+  const CUcontext context = program::begin();
+  for (int round = 0; round < 4; ++round) {
+    std::vector<Sent> all;
+    for (int i = 0; i < 32; ++i) all.push_back(partner::receive<Sent>(partner::other_side()));
+    std::vector<CUdeviceptr> opened(all.size());
+    const auto with_threads = [&](auto act) {
+      std::vector<std::thread> threads;
+      for (std::size_t first = 0; first < 4; ++first) {
+        threads.emplace_back([&, first] {
+          OK(cuCtxSetCurrent(context));
+          for (std::size_t i = first; i < all.size(); i += 4) act(i);
+        });
+      }
+      for (std::thread& thread : threads) thread.join();
+    };
+    with_threads([&](std::size_t i) {
+      for (int again = 0; again < 3; ++again) {  // all but the last open and close
+        opened[i] = open(all[i].handle);
+        if (again < 2) OK(cuIpcCloseMemHandle(opened[i]));
+      }
+      EQUAL(open(all[i].handle), opened[i]);
+      OK(cuIpcCloseMemHandle(opened[i]));
+    });
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    int status = 0;
+    waitpid(child, &status, 0);
+    partner::send(partner::other_side(), std::uint8_t{1});
+    partner::receive<std::uint8_t>(partner::other_side());
+    with_threads([&](std::size_t i) {
+      EQUAL(bytes_that_are_not(all[i].content, opened[i], all[i].bytes), 0u);
+      OK(cuIpcCloseMemHandle(opened[i]));
+    });
+  }
 }
