@@ -85,17 +85,21 @@ constexpr OptionGroup kGroups[] = {
 #undef GPUPOOL_GROUP_END
 };
 
-// Insertions, deletions and substitutions between a and b (Wagner and Fischer, 1974).
+// Insertions, deletions, substitutions and swaps of neighbours between a and b (Damerau, 1964, each place edited once).
 std::size_t edit_distance(std::string_view a, std::string_view b) {
+  const auto equal = [](char x, char y) { return grammar::lower(x) == grammar::lower(y); };
+  std::vector<std::size_t> before(b.size() + 1);
+  std::vector<std::size_t> last(b.size() + 1);
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
+    std::swap(before, last);
+    std::swap(last, row);
     row[0] = i + 1;
     for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t changed = diagonal + (grammar::lower(a[i]) == grammar::lower(b[j]) ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({changed, row[j] + 1, row[j + 1] + 1});
+      row[j + 1] = std::min({last[j] + (equal(a[i], b[j]) ? 0 : 1), row[j] + 1, last[j + 1] + 1});
+      if (i > 0 && j > 0 && equal(a[i], b[j - 1]) && equal(a[i - 1], b[j]))
+        row[j + 1] = std::min(row[j + 1], before[j - 1] + 1);
     }
   }
   return row.back();

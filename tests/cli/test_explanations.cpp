@@ -76,6 +76,7 @@ TEST_CASE("a command line is a verb with options, operands and a program") {
 TEST_CASE("what is wrong is named, with the nearest word that is right") {
   CHECK(contains(fault({}), "a verb is missing"));
   CHECK(contains(fault({"reprot"}), "did you mean report?"));
+  CHECK(contains(fault({"rnu"}), "did you mean run?"));
   CHECK(contains(fault({"run", "--sice", "1GiB", "--", "x"}), "\"--sice\" is no option; did you mean --size?"));
   CHECK(contains(fault({"run"}), "the program is missing"));
   CHECK(contains(fault({"run", "--"}), "no program follows --"));

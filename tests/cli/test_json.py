@@ -117,6 +117,13 @@ class Json(unittest.TestCase):
             _, value = self.check("exit-report", pathlib.Path(file).read_text())
             self.assertEqual({len(point) for point in value["curve"]}, {len(value["curve_columns"])})
             self.check("report", run("report", file, "--json").stdout)
+            for strategy in ("auto_growth", "passthrough"):
+                trace = f"{folder}/{strategy}.gpt"
+                run("run", "--strategy", strategy, "--trace", trace, "--", PROGRAM, "plain", LD_LIBRARY_PATH=DRIVER, GPUPOOL_SIM_MEMORY="4GiB")
+                _, value = self.check("report", run("report", trace, "--json").stdout)
+                self.assertEqual(value["pools"][0].get("hit_rate"), None)
+                self.assertEqual("hit_rate" in value["pools"][0], strategy == "auto_growth")
+                self.check("report", run("report", trace, file, "--json").stdout)
 
 
 unittest.main(verbosity=2)

@@ -57,6 +57,7 @@ TEST_CASE("names", "[config][case-38]") {
   const std::vector<std::string> keys = {"pool.size", "pool.max_split", "log.level"};
   CHECK(nearest_name("pool.sise", keys) == "pool.size");
   CHECK(nearest_name("POOL.SIZE", keys) == "pool.size");
+  CHECK(nearest_name("opol.siez", keys) == "pool.size");
   CHECK(nearest_name("pool.maxsplit", keys) == "pool.max_split");
   CHECK(nearest_name("temperature", keys).empty());
   CHECK(nearest_name("", keys).empty());
