@@ -29,7 +29,7 @@ namespace {
 
 constexpr Bytes kFirstPrefill = 256_MiB;  // before the first request returns
 constexpr Bytes kPrefillStep = 256_MiB;   // at a time, under the tape's lock
-constexpr timespec kLetIn{0, 100'000};    // between two, when a request waits for it
+constexpr timespec kLetIn{0, 300'000};    // between two, when a request waits for it
 
 std::string card_name(const DriverApi& api, CUdevice device) {
   char name[256] = "";

@@ -1,8 +1,9 @@
 // Host time of a free and an allocation, in pairs: a block chosen at random is given back and another of random size
 // (0.5-100 kB) is taken, with a given number of live blocks. Not in the time: finding the program's own note of the
-// block, and reading the clock (measured by itself and taken off). Each thread has blocks and a stream of its own. What
-// hands out the memory is the program's: a Memory made for the thread's stream, with void* take(std::size_t bytes),
-// null when there is none, and void give(void*, std::size_t bytes). Programs: pairs.cpp, and those of peers/.
+// block, reading the clock (measured by itself and taken off), and the first moments of the process: it pauses, in
+// which a pool may go on to reserve what it reserves, and plays a while. Each thread has blocks and a stream of its
+// own. What hands out the memory is the program's: a Memory made for the thread's stream, with void* take(std::size_t
+// bytes), null when there is none, and void give(void*, std::size_t bytes). Programs: pairs.cpp, and those of peers/.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -28,6 +29,7 @@ inline void must(bool succeeded, const char* what) {
 }
 
 using Clock = std::chrono::steady_clock;
+constexpr std::chrono::microseconds kPauseForAPair{25};  // half a second in the runs of scripts/gpu-check
 
 template <class Memory>
 class Worker {
@@ -38,6 +40,7 @@ class Worker {
   }
 
   void play(std::size_t pairs) {
+    nanoseconds_.clear();
     nanoseconds_.reserve(pairs);
     began_ = Clock::now();
     for (std::size_t i = 0; i < pairs; ++i) {
@@ -106,6 +109,9 @@ void play(std::size_t live, std::size_t pairs, unsigned threads, const std::func
   for (unsigned thread = 0; thread < threads; ++thread) {
     running.emplace_back([&, thread] {
       workers[thread] = std::make_unique<Worker<Memory>>(make, live, thread + 1);
+      std::this_thread::sleep_for(pairs * kPauseForAPair);
+      together.arrive_and_wait();
+      workers[thread]->play(pairs / 4);
       together.arrive_and_wait();
       workers[thread]->play(pairs);
     });
