@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "live/histogram.h"
+#include "pool/size_histogram.h"
 #include "pool/stats.h"
 
 namespace gpupool {

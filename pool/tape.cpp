@@ -51,12 +51,13 @@ struct Tape::Found {
   Range part;
 };
 
-Tape::Tape(const TapeOptions& options, Backing& backing, Fence& fence, Stats* stats)
+Tape::Tape(const TapeOptions& options, Backing& backing, Fence& fence, Stats* stats, SizeHistogram* sizes)
     : options_(options),
       backing_(backing),
       fence_(fence),
       own_stats_(stats ? nullptr : std::make_unique<Stats>()),
-      stats_(stats ? *stats : *own_stats_) {
+      stats_(stats ? *stats : *own_stats_),
+      sizes_(sizes) {
   std::uint64_t unit = backing.granularity();
   options_.address_space = std::min(options.address_space, kMaxTapeBytes) / unit * unit;
   if (!backing.has_host_memory()) options_.overflow = 0;
@@ -201,6 +202,7 @@ inline void Tape::note_holes() {
   stats_.blocks.add(1);
   stats_.live.add(bytes_of(part.size()));
   stats_.requested.add(request.bytes);
+  if (sizes_) sizes_->add(request.bytes);
   if (part.begin < parts_->growth.device_begin()) {
     stats_.overflows.add(1);
     stats_.overflow_live.add(bytes_of(part.size()));

@@ -15,6 +15,7 @@
 #include "pool/fence.h"
 #include "pool/lock_order.h"
 #include "pool/reuse.h"
+#include "pool/size_histogram.h"
 #include "pool/stats.h"
 #include "pool/tape_types.h"
 
@@ -22,9 +23,10 @@ namespace gpupool {
 
 class Tape {
  public:
-  /// `backing` and `fence` must outlive the tape, and so must `stats`, where the tape counts if that is not null.
-  /// Reserves addresses; maps nothing yet.
-  Tape(const TapeOptions& options, Backing& backing, Fence& fence, Stats* stats = nullptr);
+  /// `backing` and `fence` must outlive the tape, and so must `stats` and `sizes`, where the tape counts if those are
+  /// not null. Reserves addresses; maps nothing yet.
+  Tape(const TapeOptions& options, Backing& backing, Fence& fence, Stats* stats = nullptr,
+       SizeHistogram* sizes = nullptr);
   ~Tape();
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
@@ -140,6 +142,7 @@ class Tape {
   Fence& fence_;
   std::unique_ptr<Stats> own_stats_;  // null when the owner gave a place for them
   Stats& stats_;
+  SizeHistogram* const sizes_;  // of all requests served
   AddressTable addresses_;
   std::uint64_t range_ = 0;  // first address of the reservation, 0 where each piece brings its own
   int start_error_ = 0;

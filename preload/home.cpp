@@ -110,7 +110,7 @@ void Home::start_pool(std::uint64_t first_bytes) {
   }
   fence_ = std::make_unique<CudaFence>(api_, captures_, context_);
   streams_ = std::make_unique<ThreadStreams>(*fence_, reinterpret_cast<StreamRef>(CU_STREAM_PER_THREAD));
-  tape_ = std::make_unique<Tape>(tape_options_for(resolved_), *backing_, *streams_, &shown_->stats);
+  tape_ = std::make_unique<Tape>(tape_options_for(resolved_), *backing_, *streams_, &shown_->stats, &shown_->sizes);
   if (!tape_->started()) {
     log::warn("device " + std::to_string(device_) + ": no addresses for a pool (driver error " +
               std::to_string(tape_->start_error()) + "); the driver serves");

@@ -100,8 +100,6 @@ class Home {
   /// True once, the first time that it is asked.
   bool first_overflow() { return !overflowed_.exchange(true, std::memory_order_relaxed); }
 
-  /// Sizes of all requests that the tape served.
-  SizeHistogram& sizes() { return shown_->sizes; }
   /// Its part of the live page; there is one if there is a tape.
   const PoolSlot& shown() const { return *shown_; }
   /// Looks at the holes; external fragmentation when more is live than ever before is what the report calls "at the

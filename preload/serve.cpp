@@ -107,7 +107,6 @@ bool overflow(const Guard&, Home& home, const Request& request, CUdeviceptr* out
   if (home.resolved().overflow == 0) return false;
   const Grant grant = home.tape()->allocate_overflow(request);
   if (!grant.ok()) return false;
-  home.sizes().add(request.bytes);
   *out = grant.address;
   if (home.first_overflow()) {
     log::warn("device " + std::to_string(home.device()) +
@@ -178,6 +177,7 @@ CUresult give_back(const Guard& guard, Home& home, HookRow row, CUdeviceptr addr
   if (MemoryPool* pool = process().pools.of_tag(freed.tag)) pool->give_back(freed.requested);
   // The block is free whatever became of its record; only an error that stays with the context is the program's to see.
   if (home.lost() != CUDA_SUCCESS) return home.lost();
+  if (freed.code == 0 && waited == CUDA_SUCCESS) return CUDA_SUCCESS;
   return driver_said(home, is_sticky(static_cast<CUresult>(freed.code)) ? freed.code : waited);
 }
 

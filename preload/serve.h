@@ -98,7 +98,6 @@ CUresult serve(const Guard& guard, Home& home, const Request& request, HookRow r
   }
   switch (grant.verdict) {
     case Verdict::kServed:
-      home.sizes().add(request.bytes);
       process().trace.served(row, home, request, grant.address);
       *out = grant.address;
       if (RedZones* zones = home.red_zones()) [[unlikely]]

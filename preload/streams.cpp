@@ -104,8 +104,9 @@ CUresult fault_on(CUstream stream, Home* own) {
   unsigned long long id = 0;
   if (!api.cuStreamGetId || process().captures.any_open() || (own && own->was_sound())) return CUDA_SUCCESS;
   const CUresult result = api.cuStreamGetId(stream, &id);
-  if (own && result == CUDA_SUCCESS) own->is_sound();
-  return is_sticky(result) ? result : CUDA_SUCCESS;
+  if (result != CUDA_SUCCESS) return is_sticky(result) ? result : CUDA_SUCCESS;
+  if (own) own->is_sound();
+  return CUDA_SUCCESS;
 }
 
 void stream_ending(const Guard&, CUstream stream) {

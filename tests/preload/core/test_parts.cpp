@@ -1,8 +1,8 @@
 // The small parts: size histogram, curve, pass-through table, advice, the two renderings of a report.
 #include <nlohmann/json.hpp>
 
-#include "live/histogram.h"
 #include "live/report.h"
+#include "pool/size_histogram.h"
 #include "preload/curve.h"
 #include "preload/passthrough.h"
 #include "preload/shortage.h"
