@@ -57,26 +57,43 @@ std::string as_file(const Loaded& loaded) {
   return root.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-Exit check(const std::string& file) {
+std::string faults_json(const std::string& file, const Diagnostics& faults) {
+  nlohmann::ordered_json json{{"file", file}, {"ok", faults.empty()}, {"faults", nlohmann::ordered_json::array()}};
+  for (const Diagnostic& fault : faults) {
+    json["faults"].push_back({{"line", fault.source.line},
+                              {"column", fault.source.column},
+                              {"key", fault.key},
+                              {"problem", fault.problem},
+                              {"nearest", fault.nearest},
+                              {"used", fault.used}});
+  }
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+Exit check(const Arguments& arguments) {
+  const std::string file = arguments.value("--check");
   const FileText read = read_config_file(file);
   if (!read.problem.empty()) throw Problem(Exit::input, escaped(file, file.size()) + ": " + read.problem);
   const Loaded loaded = load_file(file);
+  const Exit status = loaded.diagnostics.empty() ? Exit::ok : Exit::warning;
+  if (arguments.has("--json")) {
+    print(faults_json(file, loaded.diagnostics));
+    return status;
+  }
   for (const Diagnostic& diagnostic : loaded.diagnostics) print(diagnostic.message() + "\n");
-  if (!loaded.diagnostics.empty()) return Exit::warning;
-  print(escaped(file, file.size()) + ": ok\n");
-  return Exit::ok;
+  if (status == Exit::ok) print(escaped(file, file.size()) + ": ok\n");
+  return status;
 }
 
 }  // namespace
 
 Exit config_verb(const Arguments& arguments) {
   arguments.allow_one_of({"--schema", "--check", "--init"});
-  arguments.allow_one_of({"--check", "--json"});
   if (arguments.has("--schema")) {
     print(json_schema());
     return Exit::ok;
   }
-  if (arguments.has("--check")) return check(arguments.value("--check"));
+  if (arguments.has("--check")) return check(arguments);
   const Loaded loaded = effective(arguments);
   if (arguments.has("--init")) {
     for (const Diagnostic& diagnostic : loaded.diagnostics) note(diagnostic.message());

@@ -60,6 +60,14 @@ class Json(unittest.TestCase):
     def test_config(self):
         self.check("config", run("config", "--json", GPUPOOL_POOL_SIZE="8GiB").stdout)
 
+    def test_faults_of_a_configuration(self):
+        _, value = self.check("config-check", run("config", "--check", str(HERE / "golden" / "wrong.json"), "--json").stdout)
+        self.assertFalse(value["ok"])
+        self.assertTrue(all(fault["line"] > 0 and fault["problem"] for fault in value["faults"]))
+        self.assertTrue(any(fault["nearest"] for fault in value["faults"]))
+        example = next((HERE.parents[1] / "config" / "examples").glob("*.json"))
+        self.assertEqual(self.check("config-check", run("config", "--check", str(example), "--json").stdout)[1]["faults"], [])
+
     def test_doctor(self):
         self.check("doctor", run("doctor", "--json").stdout)
 
