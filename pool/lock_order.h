@@ -7,7 +7,6 @@
 #include <time.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <cstdlib>
 #include <mutex>
@@ -24,7 +23,6 @@ enum class LockRank : std::uint8_t {
   kTape,         // pool/tape.h; several only under the registry's, which lets one thread at a time have more than one
   kCaptures,     // device/captures.h
   kRecorder,     // preload/recorder.h: start and end of a trace
-  kTraceWriter,  // preload/trace_writer.h: the end of its thread
   kMemoryPools,  // preload/memory_pools.h
   kPassThrough,  // preload/passthrough.h
   kImports,      // preload/ipc_import.h
@@ -33,9 +31,8 @@ enum class LockRank : std::uint8_t {
 constexpr unsigned kLockRanks = static_cast<unsigned>(LockRank::kCurve) + 1;
 
 constexpr const char* name_of(LockRank rank) {
-  constexpr const char* kNames[kLockRanks] = {"begins",       "registry", "exports",      "tape",
-                                              "captures",     "recorder", "trace writer", "memory pools",
-                                              "pass-through", "imports",  "curve"};
+  constexpr const char* kNames[kLockRanks] = {"begins",   "registry",     "exports",      "tape",    "captures",
+                                              "recorder", "memory pools", "pass-through", "imports", "curve"};
   return kNames[static_cast<unsigned>(rank)];
 }
 
@@ -144,11 +141,9 @@ class CheckedMutex {
 #if defined(GPUPOOL_CHECK_LEVEL) && GPUPOOL_CHECK_LEVEL >= 1
 template <LockRank rank>
 using RankedMutex = CheckedMutex<rank>;
-using RankedCondition = std::condition_variable_any;
 #else
 template <LockRank rank>
 using RankedMutex = PlainMutex<rank>;
-using RankedCondition = std::condition_variable;
 #endif
 
 }  // namespace gpupool

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "config/text.h"
+#include "live/futex.h"
 #include "preload/log.h"
 #include "preload/quiet_thread.h"
 
@@ -28,11 +29,8 @@ TraceWriter::TraceWriter(std::string path, std::string text, PoolText pools)
 TraceWriter::~TraceWriter() { finish(); }
 
 void TraceWriter::finish() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  wake_.notify_one();
+  stop_.store(1, std::memory_order_release);
+  futex_wake(stop_);
   if (thread_.joinable()) thread_.join();
 }
 
@@ -40,10 +38,8 @@ void TraceWriter::run() try {
   if (!file_.create(wanted_path_)) complain("cannot write the trace", errno);
   append_text();
   for (bool stop = false; !stop;) {
-    {
-      std::unique_lock lock(mutex_);
-      stop = wake_.wait_for(lock, std::chrono::milliseconds(kWakeMs), [this] { return stop_; });
-    }
+    futex_wait(stop_, 0, std::chrono::milliseconds(kWakeMs));
+    stop = stop_.load(std::memory_order_acquire) != 0;
     while (drain()) write_batch();
     if (!batch_.empty() && (stop || monotonic_clock_ns() - batch_began_ns_ > kFlushMs * kMillisecond)) write_batch();
   }

@@ -10,7 +10,6 @@
 #include <thread>
 #include <vector>
 
-#include "pool/lock_order.h"
 #include "preload/trace_clock.h"
 #include "preload/trace_file.h"
 #include "preload/trace_ring.h"
@@ -72,9 +71,7 @@ class TraceWriter {
   std::uint64_t lost_ = 0;
   unsigned pools_told_ = 0;
   bool complained_ = false;
-  RankedMutex<LockRank::kTraceWriter> mutex_;
-  RankedCondition wake_;
-  bool stop_ = false;  // under mutex_
+  std::atomic<std::uint32_t> stop_{0};  // 1: the thread shall end; a futex
   std::thread thread_;
 };
 

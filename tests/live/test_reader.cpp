@@ -166,6 +166,22 @@ TEST_CASE("any bytes at all are a page or a sentence") {
   }
 }
 
+TEST_CASE("a page that is swapped under its reader is neither mixed with the other nor taken for it") {
+  PageFile file;
+  file.pool(0).stats.requests.set(7);
+  file.page().identity.start_ticks += 1;  // its process is gone
+  PagesFound found = find_pages(file.folder());
+  REQUIRE(found.pages.size() == 1);
+  PageFile other;
+  other.pool(0).stats.requests.set(8);
+  REQUIRE(rename(other.path().c_str(), file.path().c_str()) == 0);
+  CHECK(report_of(found.pages[0])["pools"][0]["requests"] == 7);
+  CHECK_FALSE(claim_page(found.pages[0]));
+  found = find_pages(file.folder());
+  REQUIRE(found.pages.size() == 1);
+  CHECK(report_of(found.pages[0])["pools"][0]["requests"] == 8);
+}
+
 TEST_CASE("links, folders, pipes and what others can read are no pages") {
   PageFile file;
   const std::string other = file.folder() + "/" + page_name_start(geteuid()) + "x";

@@ -193,7 +193,10 @@ void add_wait(Op& op, const OpRef& wait) {
 }
 
 OpRef enqueue(Stream& stream, Work work) {
-  if (stream.queue.size() >= kQueueLimit) run_towards(stream.queue[stream.queue.size() - kQueueLimit]);
+  if (stream.queue.size() >= kQueueLimit) {
+    const OpRef earlier = stream.queue[stream.queue.size() - kQueueLimit];  // the queue forgets it when it is done
+    run_towards(earlier);
+  }
   Context& context = *stream.context;
   auto op = std::make_shared<Op>();
   op->sequence = clock().next_sequence++;

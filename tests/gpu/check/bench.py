@@ -69,6 +69,8 @@ class Bench:
         self.build, self.work, self.cuda, self.sim = build, work, cuda, sim
         self.deadline, self.quick, self.rounds, self.modes = deadline, quick, rounds, modes
         self.include = cuda / "include"
+        self.pages = work / "pages"  # what programs that are killed leave goes with the work folder
+        self.pages.mkdir()
         self.python = sys.executable
         self._numbers = itertools.count()
         self.log = open(work / "log.txt", "w", buffering=1)
@@ -138,6 +140,7 @@ class Bench:
             environment["LD_PRELOAD"] = str(self.preload(mode))
         if mode != PLAIN:
             environment["GPUPOOL_STATS_PATH"] = str(reports / "%p.json")
+            environment["GPUPOOL_STATS_PAGES"] = str(self.pages)
         environment.update(settings)
         return environment
 

@@ -5,6 +5,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <vector>
 
 #include "tests/preload/core/program.h"
@@ -74,6 +76,14 @@ CASE(little_disk) {
   use_memory();
   const rlimit little{512, 512};
   EQUAL(setrlimit(RLIMIT_FSIZE, &little), 0);
+}
+
+CASE(vanishing_disk) {
+  program::begin();
+  use_memory();
+  std::filesystem::remove_all(std::getenv("CASE_FOLDER"));
+  for (int i = 0; i < 1000; ++i) use_memory();
+  usleep(200'000);  // a trace's writer comes by
 }
 
 // So does SIGPIPE.

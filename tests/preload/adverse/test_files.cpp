@@ -64,6 +64,35 @@ TEST_CASE("a log follows no link, waits for no pipe, and is added to no file of 
   }
 }
 
+// Whoever may write to the folder has been there first, with every name that could be foreseen.
+TEST_CASE("a folder that everybody may write to") {
+  const Folder folder;
+  const Folder elsewhere;
+  const std::string victim = make_victim(elsewhere);
+  REQUIRE(chmod((folder / "").c_str(), 0777) == 0);
+  const Environment settings{{"GPUPOOL_STATS_PATH", folder / "report"}, {"GPUPOOL_TRACE_PATH", folder / "trace"}};
+  const std::vector<std::string> foreseen{"report", "report.1", "trace", "trace.1"};
+  for (const std::string& name : foreseen) {
+    if (name.ends_with(".1")) {
+      std::ofstream(folder / name) << kVictim;
+      if (geteuid() == 0) REQUIRE(chown((folder / name).c_str(), 12345, 12345) == 0);
+    } else {
+      REQUIRE(symlink(victim.c_str(), (folder / name).c_str()) == 0);
+    }
+  }
+  CHECK(run_case("plain", settings).status == 0);
+  CHECK(read_file(victim) == kVictim);
+  for (const std::string& name : foreseen) CHECK(read_file(folder / name) == kVictim);
+  CHECK(folder.files().size() == foreseen.size() + 2);
+  for (const char* name : {"report.2", "trace.2"}) {
+    struct stat status {};
+    REQUIRE(lstat((folder / name).c_str(), &status) == 0);
+    CHECK(S_ISREG(status.st_mode));
+    CHECK((status.st_mode & 0777) == 0600);
+    CHECK(status.st_uid == geteuid());
+  }
+}
+
 TEST_CASE("names are names: no format, no shell") {
   const Folder folder;
   const std::string name = "%s%n$(touch x);`touch y` z";
@@ -96,6 +125,21 @@ TEST_CASE("a disk that takes nothing, or not all of it, keeps no half report and
     CHECK(outcome.status == 0);
     CHECK(folder.files() == std::vector<std::string>{"log"});
   }
+}
+
+TEST_CASE("a disk that vanishes while report, trace, log and page are written costs them and not the program") {
+  const Folder folder;
+  REQUIRE(mkdir((folder / "disk").c_str(), 0700) == 0);
+  const std::string disk = folder / "disk/";
+  const Outcome outcome = run_case("vanishing_disk", {{"CASE_FOLDER", disk},
+                                                      {"GPUPOOL_STATS_PATH", disk + "report"},
+                                                      {"GPUPOOL_STATS_PAGES", disk},
+                                                      {"GPUPOOL_TRACE_PATH", disk + "trace"},
+                                                      {"GPUPOOL_LOG_PATH", disk + "log"},
+                                                      {"GPUPOOL_LOG_LEVEL", "trace"}});
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.status == 0);
+  CHECK(folder.files().empty());
 }
 
 TEST_CASE("nobody reads what is said, and the program ends as it would") { CHECK(run_case("closed_pipe").status == 0); }

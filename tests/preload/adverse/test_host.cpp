@@ -24,15 +24,19 @@ void expect_report(const Folder& folder) {
   CHECK(pool["pool_ns"].get<std::uint64_t>() < 600'000'000'000);
 }
 
-// Runs a case with its pages on a file system of its own, of that many bytes. False: this machine does not let us make
-// one.
-bool run_on_small_pages(const std::string& options, Outcome& outcome) {
+// Runs a case with pages, report and trace on a file system of its own, of that many bytes. False: this machine does
+// not let us make one.
+bool run_on_small_disk(const std::string& options, Outcome& outcome) {
   const Folder folder;
   const std::string script =
       "mount -t tmpfs -o " + options + " none \"$1\" || exit 99; shift; export LD_PRELOAD=\"$1\"; shift; exec \"$@\"";
   outcome = run_program({"/usr/bin/unshare", "-rm", "sh", "-c", script, "sh", folder / "", GPUPOOL_TEST_FRONT,
                          GPUPOOL_TEST_PROGRAM, "plain"},
-                        {{"GPUPOOL_STATS_PAGES", folder / ""}, {"GPUPOOL_LOG_LEVEL", "info"}}, Preload::kNone);
+                        {{"GPUPOOL_STATS_PAGES", folder / ""},
+                         {"GPUPOOL_STATS_PATH", folder / "report"},
+                         {"GPUPOOL_TRACE_PATH", folder / "trace"},
+                         {"GPUPOOL_LOG_LEVEL", "info"}},
+                        Preload::kNone);
   return outcome.status != 99 && outcome.status != 127 && outcome.err.find("unshare:") == std::string::npos;
 }
 
@@ -51,10 +55,11 @@ TEST_CASE("slow disks cost records of a trace at most") {
   CHECK(folder.files() == std::vector<std::string>{"report", "trace"});
 }
 
-TEST_CASE("shared memory that is full, fills up, or may not be written costs the page and not the program") {
+TEST_CASE(
+    "disks and shared memory that are full, fill up, or may not be written cost what lies there, not the program") {
   for (const char* options : {"size=4k", "size=16k", "size=32k", "size=64k", "size=128k", "size=256k", "ro"}) {
     Outcome outcome;
-    if (!run_on_small_pages(options, outcome)) return;
+    if (!run_on_small_disk(options, outcome)) return;
     INFO(options << "\n" << outcome.out << outcome.err);
     CHECK(outcome.status == 0);
   }

@@ -6,6 +6,13 @@
 
 namespace gpupool::tests {
 
+/// A sanitizer needs descriptors, and rights over its own process.
+#ifdef __SANITIZE_ADDRESS__
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
 /// Calls may fail; bytes may not be wrong.
 inline void expect_right_bytes(const Environment& settings, const std::string& operations = "150") {
   Environment all{

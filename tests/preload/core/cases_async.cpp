@@ -172,6 +172,7 @@ CASE(capture) {
   CUgraph graph = nullptr;
   OK(cuStreamEndCapture(stream, &graph));
   HOLDS(graph != nullptr);
+  OK(cuGraphDestroy(graph));
   OK(cuMemFree(inside));
   OK(cuMemAlloc(&before, 1 << 20));
   OK(cuMemFree(before));

@@ -86,6 +86,9 @@ CASE(fork_after) {
 }
 
 CASE(fork_among_threads) {
+#ifdef __SANITIZE_ADDRESS__
+  return;  // a lock of its allocator may be held for ever in the child
+#endif
   const CUcontext context = program::begin();
   std::atomic<bool> stop{false};
   std::vector<std::thread> threads;

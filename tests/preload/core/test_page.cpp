@@ -158,6 +158,25 @@ TEST_CASE("_exit and exec leave a page; a child that lives on does not keep it r
   CHECK(found.pages.front().life == Life::kGone);
 }
 
+TEST_CASE("processes of the same number in two containers have a page each") {
+  const Folder pages;
+  for (unsigned count = 1; count <= 2; ++count) {
+    const Outcome outcome =
+        run_program({"/usr/bin/unshare", "--map-root-user", "--pid", "--fork", GPUPOOL_TEST_PROGRAM, "quick_exit"},
+                    {{"GPUPOOL_STATS_PAGES", pages / ""}});
+    if (contains(outcome.err, "unshare:")) return;  // this machine does not let us make one
+    INFO(outcome.out << outcome.err);
+    CHECK(outcome.status == 0);
+    const PagesFound found = find_pages(pages / "");
+    CHECK(found.problems.empty());
+    REQUIRE(found.pages.size() == count);
+    for (const PageCopy& copy : found.pages) {
+      CHECK(copy.page->identity.pid == 1);
+      CHECK(copy.life == Life::kGone);
+    }
+  }
+}
+
 TEST_CASE("where there can be no page, one line says so and the program goes on") {
   for (const char* place : {"/nonexistent", "/proc", "/dev/null"}) {
     const Outcome outcome = run_case(
