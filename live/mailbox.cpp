@@ -2,13 +2,14 @@
 #include "live/mailbox.h"
 
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <ctime>
+#include <optional>
+
+#include "live/futex.h"
+#include "live/segment.h"
 
 namespace gpupool {
 namespace {
@@ -26,14 +27,6 @@ std::uint64_t now_ns() {
   return static_cast<std::uint64_t>(nanoseconds(steady_clock::now().time_since_epoch()).count());
 }
 
-void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value, const timespec* timeout) {
-  syscall(SYS_futex, &word, FUTEX_WAIT, value, timeout, nullptr, 0);
-}
-
-void futex_wake(std::atomic<std::uint32_t>& word) {
-  syscall(SYS_futex, &word, FUTEX_WAKE, 0x7fffffff, nullptr, nullptr, 0);
-}
-
 bool move(Letter& letter, std::uint32_t from, std::uint32_t to) {
   return letter.state.compare_exchange_strong(from, to, std::memory_order_acq_rel);
 }
@@ -45,11 +38,15 @@ class MappedPage {
     const int file = open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (file < 0) return;
     struct stat info {};
-    const bool ours = fstat(file, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid() &&
-                      (info.st_mode & 077) == 0 && info.st_size >= off_t{sizeof(Page)};
-    void* memory = ours ? mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
+    const bool ours =
+        fstat(file, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid() && (info.st_mode & 077) == 0;
+    if (const std::optional<PageLink> link = ours ? read_link(file) : std::nullopt) {
+      segment_.emplace(*link, Segment::Access::kWrite);
+    } else if (ours && info.st_size >= off_t{sizeof(Page)}) {
+      void* memory = mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+      if (memory != MAP_FAILED) page_ = static_cast<Page*>(memory);
+    }
     close(file);
-    if (memory != MAP_FAILED) page_ = static_cast<Page*>(memory);
   }
   ~MappedPage() {
     if (page_) munmap(page_, sizeof(Page));
@@ -57,13 +54,15 @@ class MappedPage {
   MappedPage(const MappedPage&) = delete;
   MappedPage& operator=(const MappedPage&) = delete;
   Page* get() const {
-    const bool known = page_ && page_->magic.load(std::memory_order_acquire) == kPageMagic &&
-                       page_->version == kPageVersion && page_->page_bytes == sizeof(Page);
-    return known ? page_ : nullptr;
+    Page* page = segment_ ? segment_->page() : page_;
+    const bool known = page && page->magic.load(std::memory_order_acquire) == kPageMagic &&
+                       page->version == kPageVersion && page->page_bytes == sizeof(Page);
+    return known ? page : nullptr;
   }
 
  private:
-  Page* page_ = nullptr;
+  Page* page_ = nullptr;  // of a file
+  std::optional<Segment> segment_;
 };
 
 Answer wait_for_answer(Letter& letter, steady_clock::time_point end) {
@@ -76,8 +75,7 @@ Answer wait_for_answer(Letter& letter, steady_clock::time_point end) {
     }
     const auto left = nanoseconds(end - steady_clock::now());
     if (left.count() <= 0) break;
-    const timespec timeout{left.count() / 1'000'000'000, left.count() % 1'000'000'000};
-    futex_wait(letter.state, state, &timeout);
+    futex_wait(letter.state, state, left);
   }
   move(letter, kAsked, kFree);
   return {Reply::kNotYet, 0};
@@ -117,7 +115,7 @@ void answer_letters(Mailbox& box, const std::function<std::uint64_t(const GiveBa
   }
 }
 
-void wait_for_bell(Mailbox& box, std::uint32_t heard) { futex_wait(box.bell, heard, nullptr); }
+void wait_for_bell(Mailbox& box, std::uint32_t heard) { futex_wait(box.bell, heard); }
 
 void ring(Mailbox& box) {
   box.bell.fetch_add(1, std::memory_order_release);

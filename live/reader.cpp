@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "live/identity.h"
+#include "live/segment.h"
 
 namespace gpupool {
 namespace {
@@ -32,15 +33,41 @@ class File {
   int number_;
 };
 
-// Up to `bytes` from `at`; what the file does not have stays as it is.
-void copy_out(int file, std::uint64_t at, void* to, std::size_t bytes) {
-  for (std::size_t done = 0; done < bytes;) {
-    const ssize_t got = pread(file, static_cast<char*>(to) + done, bytes - done, static_cast<off_t>(at + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return;
-    done += static_cast<std::size_t>(got);
+// The bytes of a page: its file's, or those of the segment that its file names.
+class Content {
+ public:
+  explicit Content(int file) : file_(file) {
+    struct stat info {};
+    if (fstat(file, &info) == 0) bytes_ = static_cast<std::uint64_t>(info.st_size);
+    if (const std::optional<PageLink> link = read_link(file)) {
+      segment_.emplace(*link, Segment::Access::kRead);
+      bytes_ = segment_->bytes();
+    }
   }
-}
+  const std::optional<Segment>& segment() const { return segment_; }
+  std::uint64_t bytes() const { return bytes_; }
+
+  /// Up to `bytes` from `at`; what is not there stays as it is.
+  void copy_out(std::uint64_t at, void* to, std::size_t bytes) const {
+    if (segment_) {
+      const auto* from = reinterpret_cast<const char*>(segment_->page());
+      if (from && at <= bytes_)
+        std::copy_n(from + at, std::min<std::uint64_t>(bytes, bytes_ - at), static_cast<char*>(to));
+      return;
+    }
+    for (std::size_t done = 0; done < bytes;) {
+      const ssize_t got = pread(file_, static_cast<char*>(to) + done, bytes - done, static_cast<off_t>(at + done));
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) return;
+      done += static_cast<std::size_t>(got);
+    }
+  }
+
+ private:
+  int file_;
+  std::uint64_t bytes_ = 0;
+  std::optional<Segment> segment_;
+};
 
 bool is_private(const struct stat& info) {
   return S_ISREG(info.st_mode) && info.st_uid == geteuid() && (info.st_mode & 077) == 0;
@@ -64,9 +91,9 @@ void translate(const Page& page, const std::vector<std::uint64_t>& words, Stats&
 #undef COUNTER
 }
 
-std::unique_ptr<PoolSlot> read_pool(int file, const Page& page, std::uint64_t number) {
+std::unique_ptr<PoolSlot> read_pool(const Content& content, const Page& page, std::uint64_t number) {
   auto pool = std::make_unique<PoolSlot>();
-  copy_out(file, page_file_bytes(number), static_cast<void*>(pool.get()), sizeof(PoolSlot));
+  content.copy_out(page_file_bytes(number), static_cast<void*>(pool.get()), sizeof(PoolSlot));
   std::vector<std::uint64_t> words(kMostStats);
   static_assert(sizeof(PoolSlot) - offsetof(PoolSlot, stats) == kMostStats * sizeof(std::uint64_t));
   std::memcpy(words.data(), static_cast<const void*>(&pool->stats), kMostStats * sizeof(std::uint64_t));
@@ -127,10 +154,15 @@ std::optional<PageCopy> read_page(const std::string& path, std::string& problem)
   copy.page = std::make_unique<Page>();
   Page& page = *copy.page;
   page.version = 0;
-  copy_out(file.number(), 0, static_cast<void*>(&page), sizeof(Page));
+  const Content content(file.number());
+  content.copy_out(0, static_cast<void*>(&page), sizeof(Page));
   copy.life = life_of(file.number(), page.identity);
-  if (info.st_size != 0 && info.st_size < off_t{sizeof(Page)} && page.magic.load() == kPageMagic) {
-    problem = "is cut short: " + std::to_string(info.st_size) + " bytes are left of " + std::to_string(sizeof(Page));
+  if (content.segment() && !content.segment()->page() && !content.segment()->is_gone()) {
+    problem = "names memory of another IPC namespace";
+    return std::nullopt;
+  }
+  if (content.bytes() < sizeof(Page) && page.magic.load() == kPageMagic) {
+    problem = "is cut short: " + std::to_string(content.bytes()) + " bytes are left of " + std::to_string(sizeof(Page));
     return std::nullopt;
   }
   if (page.magic.load() == 0) {
@@ -153,11 +185,10 @@ std::optional<PageCopy> read_page(const std::string& path, std::string& problem)
     problem = "does not have the layout of its version";
     return std::nullopt;
   }
-  const std::uint64_t size = static_cast<std::uint64_t>(info.st_size);
   const std::uint64_t pools = std::min<std::uint64_t>(page.pool_count.load(), Page::kMostPools);
-  copy.flaw = flaw_of(page, size);
-  for (std::uint64_t i = 0; i < pools && page_file_bytes(i + 1) <= size; ++i)
-    copy.pools.push_back(read_pool(file.number(), page, i));
+  copy.flaw = flaw_of(page, content.bytes());
+  for (std::uint64_t i = 0; i < pools && page_file_bytes(i + 1) <= content.bytes(); ++i)
+    copy.pools.push_back(read_pool(content, page, i));
   if (copy.life == Life::kRunning) {
     const std::uint64_t started = page.identity.started_ns / 1'000'000;
     if (monotonic_ms() > started) page.seen_ms.set(monotonic_ms() - started);
@@ -189,9 +220,10 @@ PagesFound find_pages(const std::string& folder, const std::string& except) {
 std::optional<std::uint64_t> live_now(const PageCopy& copy) {
   const File file(copy.path, O_RDONLY);
   if (!file.ok()) return std::nullopt;
+  const Content content(file.number());
   const auto word = [&](std::uint64_t at) {
     std::uint64_t value = 0;
-    copy_out(file.number(), at, &value, sizeof value);
+    content.copy_out(at, &value, sizeof value);
     return value;
   };
   const Page& page = *copy.page;
@@ -215,7 +247,10 @@ bool claim_page(const PageCopy& copy) {
   struct stat named {};
   if (!file.ok() || fcntl(file.number(), F_SETLK, &lock) != 0 || fstat(file.number(), &ours) != 0) return false;
   if (lstat(copy.path.c_str(), &named) != 0 || named.st_ino != ours.st_ino || named.st_dev != ours.st_dev) return false;
-  return unlink(copy.path.c_str()) == 0;
+  const Content content(file.number());
+  if (unlink(copy.path.c_str()) != 0) return false;
+  if (content.segment()) content.segment()->remove();
+  return true;
 }
 
 }  // namespace gpupool

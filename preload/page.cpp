@@ -12,9 +12,11 @@
 
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "config/text.h"
 #include "live/identity.h"
+#include "live/write_all.h"
 #include "preload/log.h"
 #include "preload/process.h"
 #include "preload/watch.h"
@@ -75,7 +77,7 @@ bool OwnPage::make_file(const std::string& folder) {
     if (file < 0 && errno != EEXIST) break;
   }
   folder_ = folder;
-  if (file >= 0 && take_over(file)) return true;
+  if (file >= 0 && (take_segment(file) || take_over(file))) return true;
   const int error = errno;
   if (file >= 0) {
     unlink(path_.c_str());
@@ -84,6 +86,20 @@ bool OwnPage::make_file(const std::string& folder) {
   name_.clear();
   errno = error;
   return false;
+}
+
+// From private memory to a segment, at the same address. The file keeps the lock, and is open for it.
+bool OwnPage::take_segment(int file) {
+  if (!takes_segments(folder_) || fchmod(file, 0600) != 0 || !lock_whole(file)) return false;
+  remove_forgotten_segments(kWholeFile);
+  segment_ = move_to_segment(*page_, kWholeFile);
+  if (!segment_) return false;
+  if (!write_all(file, {reinterpret_cast<const char*>(&*segment_), sizeof *segment_})) {
+    remove_segment(*std::exchange(segment_, std::nullopt));
+    return false;
+  }
+  page_->magic.store(kPageMagic, std::memory_order_release);
+  return true;
 }
 
 // From private memory to the file, at the same address. What another thread counts in this moment may be lost to the
@@ -118,6 +134,7 @@ void OwnPage::note_time() { page_->seen_ms.set((monotonic_ns() - page_->identity
 // name they have just read for one that was left behind.
 void OwnPage::remove() {
   if (!name_.empty()) unlink(path_.c_str());
+  if (segment_) remove_segment(*segment_);
 }
 
 void describe(Page& page) {

@@ -1,19 +1,22 @@
 // This process's live page (live/page.h), as its writer. Until the first pool it is private memory, so that forks and
-// programs without device memory cost nothing; then it becomes a file of shared memory at the same address. Where that
-// cannot be had (no such folder, full, read-only, no descriptor), it stays private and one line says so. Owned by
-// Process; publish() and new_pool() are called under the registry's lock, the rest from anywhere.
+// programs without device memory cost nothing; then it becomes shared memory at the same address: a segment that a file
+// in /dev/shm names (live/segment.h), or in any other folder the file itself. Where that cannot be had (no such folder,
+// full, read-only, no descriptor), it stays private and one line says so. Owned by Process; publish() and new_pool()
+// are called under the registry's lock, the rest from anywhere.
 //
-// The file's space is taken before it is written to, because a store to a page that a full file system cannot back
+// A file's space is taken before it is written to, because a store to a page that a full file system cannot back
 // would end the program. A lock on the file says that the process lives: the kernel gives it up with the process,
 // whatever ends it, and a child of fork does not inherit it. So this process must never open its own file again.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "live/page.h"
+#include "live/segment.h"
 
 namespace gpupool {
 
@@ -43,11 +46,13 @@ class OwnPage {
  private:
   bool make_file(const std::string& folder);
   bool take_over(int file);
+  bool take_segment(int file);
 
   Page* page_ = nullptr;
   PoolSlot* pools_ = nullptr;
   bool asked_ = false;
-  int file_ = -1;
+  int file_ = -1;                    // where the page lies
+  std::optional<PageLink> segment_;  // or this
   std::string folder_;
   std::string name_;
   std::string path_;  // kept whole: at the end of the process there may be no memory to put it together
