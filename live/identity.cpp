@@ -19,6 +19,11 @@ std::string short_file(const char* path) {
   return length > 0 ? std::string(text, static_cast<std::size_t>(length)) : std::string();
 }
 
+std::uint64_t inode_of(const char* path) {
+  struct stat info {};
+  return stat(path, &info) == 0 ? info.st_ino : 0;
+}
+
 }  // namespace
 
 std::uint64_t start_ticks_of(pid_t pid) {
@@ -29,10 +34,8 @@ std::uint64_t start_ticks_of(pid_t pid) {
   return at == std::string::npos ? 0 : std::strtoull(text.c_str() + at, nullptr, 10);
 }
 
-std::uint64_t own_pid_namespace() {
-  struct stat info {};
-  return stat("/proc/self/ns/pid", &info) == 0 ? info.st_ino : 0;
-}
+std::uint64_t own_pid_namespace() { return inode_of("/proc/self/ns/pid"); }
+std::uint64_t own_ipc_namespace() { return inode_of("/proc/self/ns/ipc"); }
 
 std::string boot_id() {
   const std::string text = short_file("/proc/sys/kernel/random/boot_id");

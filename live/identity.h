@@ -13,8 +13,9 @@ namespace gpupool {
 
 /// When a process of our own pid namespace began, in clock ticks since the boot; 0 when there is none.
 std::uint64_t start_ticks_of(pid_t pid);
-/// The inode of our pid namespace, 0 where /proc does not say.
+/// The inodes of our namespaces, 0 where /proc does not say.
 std::uint64_t own_pid_namespace();
+std::uint64_t own_ipc_namespace();
 /// Different after each boot of the machine; empty where /proc does not say.
 std::string boot_id();
 

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "live/futex.h"
-#include "live/segment.h"
+#include "live/shared_segment.h"
 
 namespace gpupool {
 namespace {
@@ -41,7 +41,7 @@ class MappedPage {
     const bool ours =
         fstat(file, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid() && (info.st_mode & 077) == 0;
     if (const std::optional<PageLink> link = ours ? read_link(file) : std::nullopt) {
-      segment_.emplace(*link, Segment::Access::kWrite);
+      segment_.emplace(*link, SharedSegment::Access::kWrite);
     } else if (ours && info.st_size >= off_t{sizeof(Page)}) {
       void* memory = mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
       if (memory != MAP_FAILED) page_ = static_cast<Page*>(memory);
@@ -62,7 +62,7 @@ class MappedPage {
 
  private:
   Page* page_ = nullptr;  // of a file
-  std::optional<Segment> segment_;
+  std::optional<SharedSegment> segment_;
 };
 
 Answer wait_for_answer(Letter& letter, steady_clock::time_point end) {

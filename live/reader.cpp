@@ -12,7 +12,7 @@
 #include <cstring>
 
 #include "live/identity.h"
-#include "live/segment.h"
+#include "live/shared_segment.h"
 
 namespace gpupool {
 namespace {
@@ -40,11 +40,11 @@ class Content {
     struct stat info {};
     if (fstat(file, &info) == 0) bytes_ = static_cast<std::uint64_t>(info.st_size);
     if (const std::optional<PageLink> link = read_link(file)) {
-      segment_.emplace(*link, Segment::Access::kRead);
+      segment_.emplace(*link, SharedSegment::Access::kRead);
       bytes_ = segment_->bytes();
     }
   }
-  const std::optional<Segment>& segment() const { return segment_; }
+  const std::optional<SharedSegment>& segment() const { return segment_; }
   std::uint64_t bytes() const { return bytes_; }
 
   /// Up to `bytes` from `at`; what is not there stays as it is.
@@ -66,7 +66,7 @@ class Content {
  private:
   int file_;
   std::uint64_t bytes_ = 0;
-  std::optional<Segment> segment_;
+  std::optional<SharedSegment> segment_;
 };
 
 bool is_private(const struct stat& info) {
@@ -151,6 +151,7 @@ std::optional<PageCopy> read_page(const std::string& path, std::string& problem)
   }
   PageCopy copy;
   copy.path = path;
+  copy.inode = info.st_ino;
   copy.page = std::make_unique<Page>();
   Page& page = *copy.page;
   page.version = 0;
@@ -237,7 +238,7 @@ std::optional<std::uint64_t> live_now(const PageCopy& copy) {
   return live;
 }
 
-// The lock of the writer is free now: whoever takes it owns what is left.
+// The lock of the writer is free now: whoever takes it owns what is left, if that is still what was read.
 bool claim_page(const PageCopy& copy) {
   const File file(copy.path, O_RDWR);
   struct flock lock {};
@@ -247,6 +248,7 @@ bool claim_page(const PageCopy& copy) {
   struct stat named {};
   if (!file.ok() || fcntl(file.number(), F_SETLK, &lock) != 0 || fstat(file.number(), &ours) != 0) return false;
   if (lstat(copy.path.c_str(), &named) != 0 || named.st_ino != ours.st_ino || named.st_dev != ours.st_dev) return false;
+  if (ours.st_ino != copy.inode) return false;
   const Content content(file.number());
   if (unlink(copy.path.c_str()) != 0) return false;
   if (content.segment()) content.segment()->remove();

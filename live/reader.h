@@ -18,6 +18,7 @@ enum class Life : std::uint8_t { kRunning, kGone };
 
 struct PageCopy {
   std::string path;
+  std::uint64_t inode = 0;  // of the file that was read
   Life life = Life::kRunning;
   std::unique_ptr<Page> page;
   std::vector<std::unique_ptr<PoolSlot>> pools;

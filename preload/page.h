@@ -1,8 +1,8 @@
 // This process's live page (live/page.h), as its writer. Until the first pool it is private memory, so that forks and
 // programs without device memory cost nothing; then it becomes shared memory at the same address: a segment that a file
-// in /dev/shm names (live/segment.h), or in any other folder the file itself. Where that cannot be had (no such folder,
-// full, read-only, no descriptor), it stays private and one line says so. Owned by Process; publish() and new_pool()
-// are called under the registry's lock, the rest from anywhere.
+// in /dev/shm names (live/shared_segment.h), or in any other folder the file itself. Where that cannot be had (no such
+// folder, full, read-only, no descriptor), it stays private and one line says so. Owned by Process; publish() and
+// new_pool() are called under the registry's lock, the rest from anywhere.
 //
 // A file's space is taken before it is written to, because a store to a page that a full file system cannot back
 // would end the program. A lock on the file says that the process lives: the kernel gives it up with the process,
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "live/page.h"
-#include "live/segment.h"
+#include "live/shared_segment.h"
 
 namespace gpupool {
 

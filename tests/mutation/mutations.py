@@ -3,6 +3,7 @@ import dataclasses
 
 MODEL = "model"  # random lists of operations on the tape
 EVERY = "every"  # all short lists
+LADDER = "ladder"  # the steps from a hole to a refusal
 TORTURE = "torture"  # whole programs under the preload, on the simulated driver
 
 
@@ -38,6 +39,7 @@ MUTATIONS = (
              "may_wait * 0 + 1 == 0 || policy_ == ReusePolicy::kQuiescent"),
     Mutation("timeout_taken_for_done", "pool/timelines.cpp", "if (!fence_.wait_on_host(made->event, patience_ms_)) {",
              "if (!fence_.wait_on_host(made->event, patience_ms_) && patience_ms_ == 0) {"),
+    Mutation("wait_on_the_host_not_counted", "pool/host_wait.h", " stats.host_waits.add(1); ", " ", LADDER),
     Mutation("query_not_asked", "pool/timelines.cpp", "fence_.query(made->event)", "Progress::kDone", EVERY),
     # Bytes: fragments, holes, blocks.
     Mutation("fragment_lost_in_a_merge", "pool/fragments.h", "return join_lists(listed(front, front_range), listed(back, back_range));",
@@ -50,6 +52,7 @@ MUTATIONS = (
     Mutation("recent_block_handed_out_in_use", "pool/tape.cpp",
              "    return parts_->reuse.needs_nothing(hole, request) && is_located(hole.range, request);",
              "    return is_located(hole.range, request);", EVERY),
+    Mutation("recent_block_loses_its_history", "pool/best_fit.cpp", "become_hole(segment, history_of(*segment));", "become_hole(segment, {});"),
     Mutation("exported_memory_reused", "pool/best_fit.h",
              "if (owned.block.sharing != Sharing::kNone) return retain(owned.segment, history, owned.block.sharing);", ""),
     # Memory: handles that move.

@@ -74,8 +74,10 @@ Outcome run_program(std::vector<std::string> words, const Environment& settings,
   return {status, read_file(folder / "out"), read_file(folder / "err")};
 }
 
-Folder::Folder() {
-  std::string pattern = std::filesystem::temp_directory_path() / "gpupool-test-XXXXXX";
+Folder::Folder() : Folder(std::filesystem::temp_directory_path().string()) {}
+
+Folder::Folder(const std::string& parent) {
+  std::string pattern = parent + "/gpupool-test-XXXXXX";
   if (!mkdtemp(pattern.data())) throw std::runtime_error("no temporary folder");
   path_ = pattern;
 }

@@ -34,10 +34,14 @@ int wait_for(pid_t child);
 /// Returns when `condition` holds; throws when the child has ended before.
 void wait_while_running(pid_t child, const std::function<bool()>& condition);
 
+/// Where live pages are segments of shared memory instead of files.
+inline const std::string kSharedMemory = "/dev/shm";
+
 /// A fresh folder for one test's files, removed at the end.
 class Folder {
  public:
   Folder();
+  explicit Folder(const std::string& parent);
   ~Folder();
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;

@@ -1,16 +1,22 @@
 // The live page: what is left of processes that were killed at any moment, and who has a page at all. More kills:
 // GPUPOOL_TEST_KILLS=1000; another order: GPUPOOL_TEST_SEED.
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "live/identity.h"
+#include "live/mailbox.h"
 #include "live/reader.h"
+#include "live/shared_segment.h"
 #include "tests/catch.h"
 #include "tests/preload/core/run.h"
 
@@ -67,6 +73,19 @@ void check_leftover(const PageCopy& copy, const Counts& counts, pid_t pid) {
   for (std::size_t i = 1; i < report["curve"].size(); ++i) CHECK(report["curve"][i][0] >= report["curve"][i - 1][0]);
 }
 
+// Of the segment that a page in shared memory lies in; -1 for a page that is a file.
+int segment_of(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const std::optional<PageLink> link = read_link(file);
+  close(file);
+  return link ? static_cast<int>(link->segment) : -1;
+}
+
+bool is_there(int segment) {
+  shmid_ds info{};
+  return segment >= 0 && shmctl(segment, IPC_STAT, &info) == 0;
+}
+
 }  // namespace
 
 TEST_CASE("whatever the moment of the kill, the report is there and adds up, and no page stays") {
@@ -77,7 +96,8 @@ TEST_CASE("whatever the moment of the kill, the report is there and adds up, and
   unsigned long recovered = 0;
   for (unsigned long i = 0; i < kills; ++i) {
     const Folder folder;
-    const Folder pages;
+    const bool as_segment = i % 4 < 2;
+    const Folder pages = as_segment ? Folder(kSharedMemory) : Folder();
     const pid_t child = start_program({GPUPOOL_TEST_PROGRAM, "churn"},
                                       {{"GPUPOOL_STATS_PAGES", pages / ""},
                                        {"GPUPOOL_STATS_INTERVAL", "10ms"},
@@ -99,13 +119,17 @@ TEST_CASE("whatever the moment of the kill, the report is there and adds up, and
     CHECK(found.problems.empty());
     if (counts.allocated > 0) REQUIRE(found.pages.size() == 1);
     for (const PageCopy& copy : found.pages) {
+      const int segment = segment_of(copy.path);
+      CHECK(is_there(segment) == as_segment);
       check_leftover(copy, counts, child);
       CHECK(claim_page(copy));
       CHECK_FALSE(claim_page(copy));
+      CHECK_FALSE(is_there(segment));
       ++recovered;
     }
     // A page that was not complete yet tells nothing; it goes when it is old.
     if (counts.allocated > 0) CHECK(pages.files().empty());
+    for (const std::string& name : pages.files()) shmctl(segment_of(pages / name), IPC_RMID, nullptr);
   }
   CHECK(recovered >= kills / 2);
   std::cout << "kills " << kills << ", reports recovered " << recovered
@@ -135,6 +159,61 @@ TEST_CASE("while a process runs its page says so, and nobody else can read it; a
   const Folder orderly;
   CHECK(run_case("plain", {{"GPUPOOL_STATS_PAGES", orderly / ""}}).status == 0);
   CHECK(orderly.files().empty());
+}
+
+TEST_CASE("whoever cuts, fills or removes what lies in shared memory does not end the process whose page it is") {
+  const Folder folder;
+  const Folder pages(kSharedMemory);
+  const pid_t child =
+      start_program({GPUPOOL_TEST_PROGRAM, "churn"},
+                    {{"GPUPOOL_STATS_PAGES", pages / ""}, {"CASE_COUNTS", folder / "counts"}, {"CASE_SEED", "1"}},
+                    Preload::kFront, folder);
+  const auto allocates = [&](std::uint64_t more) {
+    const std::uint64_t before = counts_in(folder / "counts").allocated;
+    wait_while_running(child, [&] { return counts_in(folder / "counts").allocated >= before + more; });
+  };
+  allocates(100);
+  const PagesFound found = find_pages(pages / "");
+  REQUIRE(found.pages.size() == 1);
+  const std::string path = found.pages[0].path;
+  const int segment = segment_of(path);
+  REQUIRE(segment >= 0);
+  for (int round = 0; round < 100; ++round) {
+    std::filesystem::resize_file(path, std::uintmax_t(round % 5) * 10);
+    if (round % 5 == 4) std::ofstream(path, std::ios::app) << std::string(5000, 'x');
+    if (round == 50) shmctl(segment, IPC_RMID, nullptr);
+    if (round == 75) unlink(path.c_str());
+    if (round >= 75) std::ofstream(path) << "another";
+    allocates(20);
+    CHECK(find_pages(pages / "").pages.empty());
+  }
+  kill(child, SIGKILL);
+  CHECK(wait_for(child) == 128 + SIGKILL);
+  CHECK_FALSE(is_there(segment));
+}
+
+TEST_CASE("a link that names what is no page, or nothing, is refused or cleared away") {
+  const Folder pages(kSharedMemory);
+  const std::string path = pages / (page_name_start(geteuid()) + "x");
+  const int other = shmget(IPC_PRIVATE, sizeof(Page), IPC_CREAT | 0600);
+  REQUIRE(other >= 0);
+  PageLink link;
+  for (const std::int64_t number :
+       {std::int64_t{other}, std::int64_t{-1}, std::int64_t{other} + (std::int64_t{1} << 32)}) {
+    for (const std::uint64_t space : {std::uint64_t{0}, own_ipc_namespace()}) {
+      link.segment = number;
+      link.ipc_namespace = space;
+      link.started_ns = 1;
+      std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(&link), sizeof link);
+      std::filesystem::permissions(path, std::filesystem::perms(0600));
+      const PagesFound found = find_pages(pages / "");
+      CHECK(found.pages.empty());  // not yet: its writer may be about to say more
+      CHECK(found.problems.empty() == (space != 0 && number < (std::int64_t{1} << 31)));
+      CHECK(ask_for_memory(path, {}, std::chrono::milliseconds(1)).reply == Reply::kNoPage);
+    }
+  }
+  CHECK(is_there(other));
+  shmctl(other, IPC_RMID, nullptr);
 }
 
 TEST_CASE("a process without device memory has no page, and neither has a child that uses none") {

@@ -80,7 +80,7 @@ class SharedCard {
 
   const Folder folder_;
   const Folder says_;
-  const Folder pages_;
+  const Folder pages_{kSharedMemory};
   pid_t holder_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// See segment.h.
-#include "live/segment.h"
+// See shared_segment.h.
+#include "live/shared_segment.h"
 
 #include <sys/ipc.h>
 #include <sys/shm.h>
@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <ctime>
+
+#include "live/identity.h"
 
 namespace gpupool {
 namespace {
@@ -16,11 +18,6 @@ constexpr std::time_t kForgottenSeconds = 24 * 60 * 60;
 void* const kFailed = reinterpret_cast<void*>(-1);
 
 int number_of(const PageLink& link) { return static_cast<int>(link.segment); }
-
-std::uint64_t own_ipc_namespace() {
-  struct stat info {};
-  return stat("/proc/self/ns/ipc", &info) == 0 ? info.st_ino : 0;
-}
 
 bool is_own(const shmid_ds& segment) {
   return segment.shm_perm.uid == geteuid() && segment.shm_perm.cuid == geteuid() &&
@@ -39,15 +36,15 @@ bool has_room() {
 }  // namespace
 
 std::optional<PageLink> read_link(int file) {
+  constexpr PageLink kAny;
   PageLink link;
-  const std::uint64_t magic = link.magic;
   struct stat info {};
   const bool whole = fstat(file, &info) == 0 && info.st_size == off_t{sizeof link} &&
-                     pread(file, &link, sizeof link, 0) == ssize_t{sizeof link} && link.magic == magic;
-  return whole ? std::optional(link) : std::nullopt;
+                     pread(file, &link, sizeof link, 0) == ssize_t{sizeof link};
+  return whole && link.magic == kAny.magic && link.version == kAny.version ? std::optional(link) : std::nullopt;
 }
 
-Segment::Segment(const PageLink& link, Access access) : number_(link.segment) {
+SharedSegment::SharedSegment(const PageLink& link, Access access) : number_(link.segment) {
   if (link.ipc_namespace != own_ipc_namespace() || number_of(link) != link.segment) return;
   shmid_ds info{};
   gone_ = shmctl(number_of(link), IPC_STAT, &info) != 0;
@@ -62,11 +59,11 @@ Segment::Segment(const PageLink& link, Access access) : number_(link.segment) {
   gone_ = true;
 }
 
-Segment::~Segment() {
+SharedSegment::~SharedSegment() {
   if (page_) shmdt(page_);
 }
 
-void Segment::remove() const {
+void SharedSegment::remove() const {
   if (page_) shmctl(static_cast<int>(number_), IPC_RMID, nullptr);
 }
 

@@ -1,7 +1,7 @@
 // A live page as a System V segment: memory that outlives its process as a file does, and that nobody can cut short, so
 // that whoever writes into it cannot be ended by SIGBUS. Segments have numbers instead of names and belong to an IPC
 // namespace, as /dev/shm does: there the file of a page is a PageLink. In any other folder the file is the page. See
-// docs/decisions/0018-a-page-cannot-be-cut-short.md. Used by the page's owner, and by readers, which trust nothing.
+// docs/decisions/0019-a-page-cannot-be-cut-short.md. Used by the page's owner, and by readers, which trust nothing.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ namespace gpupool {
 
 /// What the file says.
 struct PageLink {
-  std::uint64_t magic = 0x0a3e6c6f6f707067;  // "gppool>\n" in memory
+  std::uint64_t magic = kPageMagic;
+  std::uint64_t version = 0x6b6e696c;  // "link" in memory, which no version of a page will be
   std::int64_t segment = -1;
   std::uint64_t ipc_namespace = 0;
   std::uint64_t started_ns = 0;  // the page's own, so that a number that was given anew is not taken for it
@@ -24,13 +25,13 @@ struct PageLink {
 std::optional<PageLink> read_link(int file);
 
 /// The segment of a link, attached: with a size, and with the page that the link means in it. Only this user's.
-class Segment {
+class SharedSegment {
  public:
   enum class Access : std::uint8_t { kRead, kWrite };
-  Segment(const PageLink& link, Access access);
-  ~Segment();
-  Segment(const Segment&) = delete;
-  Segment& operator=(const Segment&) = delete;
+  SharedSegment(const PageLink& link, Access access);
+  ~SharedSegment();
+  SharedSegment(const SharedSegment&) = delete;
+  SharedSegment& operator=(const SharedSegment&) = delete;
 
   /// Null where it is none, another's, gone, or of another IPC namespace.
   Page* page() const { return page_; }
