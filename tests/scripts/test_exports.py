@@ -121,6 +121,10 @@ class Exports(unittest.TestCase):
         self.core('extern void* _dl_planted(void) __asm__("__libc_early_init"); void* (*use)(void) = _dl_planted;')
         self.assert_found("libgpupool_core.so: asks for GLIBC_PRIVATE")
 
+    def test_a_core_that_waits_by_a_clock_that_can_be_set(self):
+        self.core("#include <pthread.h>\nint (*use)(pthread_cond_t*, pthread_mutex_t*, const struct timespec*) = pthread_cond_timedwait;")
+        self.assert_found("libgpupool_core.so: may wait by a clock that can be set (pthread_cond_timedwait)")
+
     def test_a_folder_to_search(self):
         self.core(flags=("-Wl,-rpath,/planted",))
         self.assert_found("libgpupool_core.so: makes the loader search Library runpath: [/planted]")
