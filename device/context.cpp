@@ -55,6 +55,15 @@ bool primary_is_active(const DriverApi& api, CUdevice device) {
   return api.cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && active != 0;
 }
 
+CUcontext primary_context(const DriverApi& api, CUdevice device) {
+  CUcontext context = nullptr;
+  if (!api.cuDevicePrimaryCtxRelease_v2 || !primary_is_active(api, device) ||
+      api.cuDevicePrimaryCtxRetain(&context, device) != CUDA_SUCCESS)
+    return nullptr;
+  api.cuDevicePrimaryCtxRelease_v2(device);
+  return context;
+}
+
 int attribute_of(const DriverApi& api, CUdevice device, CUdevice_attribute attribute, int otherwise) {
   int value = otherwise;
   return api.cuDeviceGetAttribute(&value, attribute, device) == CUDA_SUCCESS ? value : otherwise;

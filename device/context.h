@@ -49,6 +49,9 @@ CUresult device_of(const DriverApi& api, CUcontext context, CUdevice& device);
 /// Does the device's primary context exist? Asking does not create it.
 bool primary_is_active(const DriverApi& api, CUdevice device);
 
+/// That context; null if there is none. Only a retain tells, which is given back at once.
+CUcontext primary_context(const DriverApi& api, CUdevice device);
+
 /// A device attribute, or `otherwise` where the driver does not know it.
 int attribute_of(const DriverApi& api, CUdevice device, CUdevice_attribute attribute, int otherwise);
 

@@ -89,6 +89,7 @@ CUresult free(HookRow row, Flavour flavour, CUdeviceptr address, CUstream given,
   const CUstream stream = named(given, flavour);
   if (captures_stream(stream)) return ask();  // not memory of the graph: the driver refuses
   const StreamSpot spot = line_on(guard, *home, stream);
+  if (spot.line == kNoLine) return ask();
   const CUresult fault = fault_on(stream, spot.home);
   const CUresult result = give_back(guard, *home, row, address, spot.line, stream);
   return fault ? driver_said(*home, fault) : result;

@@ -99,11 +99,18 @@ void primary_gone(CUcontext context) {
   captures_over(process().captures.context_ended(context));
 }
 
+// A primary context that has no pool may have blocks of other processes open, or a stream that captures.
+CUcontext primary_without_pool(CUdevice device) {
+  const bool matters = process().imports.any() || process().captures.any_open();
+  return matters ? primary_context(setup().api, device) : nullptr;
+}
+
 template <class Ask>
 CUresult reset_primary(CUdevice device, Ask ask) {
   const Guard guard;
   if (guard.nested()) return ask();
-  const CUcontext context = process().registry.primary_ending(device);
+  CUcontext context = primary_without_pool(device);
+  if (const CUcontext known = process().registry.primary_ending(device)) context = known;
   const CUresult result = ask();
   primary_gone(context);
   return result;
@@ -113,8 +120,10 @@ template <class Ask>
 CUresult release_primary(CUdevice device, Ask ask) {
   const Guard guard;
   if (guard.nested()) return ask();
+  CUcontext context = primary_without_pool(device);
   const CUresult result = ask();
-  primary_gone(process().registry.primary_released(device));
+  if (const CUcontext known = process().registry.primary_released(device)) context = known;
+  if (context && !primary_is_active(setup().api, device)) primary_gone(context);
   return result;
 }
 

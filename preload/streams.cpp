@@ -92,6 +92,7 @@ StreamSpot spot_of(const Guard& guard, CUstream stream, std::uint64_t bytes) {
 StreamSpot line_on(const Guard&, Home& home, CUstream stream) {
   const std::uint64_t now = epoch.load(std::memory_order_acquire);
   const CUcontext current = is_default_stream(stream) ? current_context(setup().api) : nullptr;
+  if (!current && is_default_stream(stream)) return {nullptr, kNoLine};
   if (!hit(stream, current, now) || cached.home != &home)
     cached = {stream, current, now, &home, line_of(home, stream, current), false};
   return {cached.own ? &home : nullptr, cached.line};

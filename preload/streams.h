@@ -14,6 +14,9 @@ enum class Flavour : std::uint8_t { kLegacy, kPerThread };
 /// Stream 0 by its own name, CU_STREAM_LEGACY or CU_STREAM_PER_THREAD; other handles as they are.
 CUstream named(CUstream stream, Flavour flavour);
 
+/// A default stream where no context is current.
+constexpr Line kNoLine = ~Line{0};
+
 struct StreamSpot {
   Home* home = nullptr;  // of the stream's own context; null: none
   Line line = kContextLine;
@@ -23,7 +26,7 @@ struct StreamSpot {
 StreamSpot spot_of(const Guard& guard, CUstream stream, std::uint64_t bytes);
 
 /// The stream's line on the tape of `home`, which may belong to another context than the stream: then, or where that is
-/// not known, StreamSpot::home is null.
+/// not known, StreamSpot::home is null. kNoLine: there is no such stream.
 StreamSpot line_on(const Guard& guard, Home& home, CUstream stream);
 
 /// Is the stream part of a capture? Asks the driver only while one is open in the process.

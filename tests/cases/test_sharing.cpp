@@ -50,6 +50,11 @@ TEST_CASE("blocks are shared again and again") {
   for (const Environment& way : kWays) passes_silently("share_many_times", way);
 }
 
+TEST_CASE("opened blocks go with their context, exported ones with a reset") {
+  passes_silently("share_over_resets", {}, Preload::kNone);
+  for (const Environment& way : {kWays[0], kWays[1]}) passes_silently("share_over_resets", way);
+}
+
 TEST_CASE("threads of an importer open, close and fork at once") {
   for (const Environment& way : {kWays[0], kWays[1], kWays[3]}) passes_silently("share_with_threads", way);
 }

@@ -140,4 +140,15 @@ void act_ordered_without_context(World& world) {
   }).join();
 }
 
+void free_ordered_without_context(World& world) {
+  const Block* block = world.any_block();
+  if (!block || block->kind == Kind::kManaged) return;
+  std::thread([&] {
+    for (const CUstream stream : {CUstream{}, CU_STREAM_PER_THREAD}) {
+      const int result = driver().cuMemFreeAsync_(block->address, stream);
+      world.say("lone thread: free of " + text(*block) + " on a default stream", result);
+    }
+  }).join();
+}
+
 }  // namespace differential

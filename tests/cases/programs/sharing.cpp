@@ -399,3 +399,46 @@ CASE(share_with_threads_opened) {
     });
   }
 }
+
+// Resets at both ends: what an importer had open goes with its context, with or without a pool of its own, and can be
+// opened again; after the exporter's reset its handles name nothing, though their addresses come back.
+CASE(share_over_resets) {
+  program::begin();
+  Partner importer("share_over_resets_opened");
+  const Shared shared = share(3 * kMiB, 5);
+  OK(cuCtxSynchronize());
+  partner::send(importer.line(), shared.sent);
+  partner::receive<std::uint8_t>(importer.line());
+  OK(cuDevicePrimaryCtxReset(0));
+  program::begin();
+  const Shared anew = share(3 * kMiB, 9);
+  OK(cuCtxSynchronize());
+  partner::send(importer.line(), anew.sent);
+  partner::receive<std::uint8_t>(importer.line());
+  OK(cuMemFree(anew.address));
+}
+
+CASE(share_over_resets_opened) {
+  const CUcontext primary = program::begin();
+  const auto sent = partner::receive<Sent>(partner::other_side());
+  const CUdeviceptr address = open(sent.handle);
+  const CUcontext other = program::new_context();
+  open(sent.handle);
+  OK(cuCtxDestroy(other));
+  OK(cuCtxSetCurrent(primary));
+  EQUAL(bytes_that_are_not(sent.content, address, sent.bytes), 0u);
+  OK(cuDevicePrimaryCtxReset(0));
+  program::begin();
+  EQUAL(cuIpcCloseMemHandle(address), CUDA_ERROR_INVALID_VALUE);
+  const CUdeviceptr again = open(sent.handle);
+  EQUAL(bytes_that_are_not(sent.content, again, sent.bytes), 0u);
+  OK(cuIpcCloseMemHandle(again));
+  partner::send(partner::other_side(), std::uint8_t{1});
+  const auto anew = partner::receive<Sent>(partner::other_side());
+  CUdeviceptr stale = 0;
+  if (frees_keep_memory()) HOLDS(cuIpcOpenMemHandle(&stale, sent.handle, kFlags) != CUDA_SUCCESS);
+  const CUdeviceptr last = open(anew.handle);
+  EQUAL(bytes_that_are_not(anew.content, last, anew.bytes), 0u);
+  OK(cuIpcCloseMemHandle(last));
+  partner::send(partner::other_side(), std::uint8_t{1});
+}
