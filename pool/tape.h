@@ -55,7 +55,7 @@ class Tape {
   /// The block that holds `address` (which may point inside it). False: none is live there.
   bool find(std::uint64_t address, BlockInfo& info) const;
   /// Marks the blocks that have a part of these bytes as ones that others may reach: after its free nobody else gets a
-  /// block's memory as long as they do. False: there are none.
+  /// block's memory as long as they do. False: there are none. With kNone it only tells that.
   bool share(std::uint64_t address, Sharing sharing, std::uint64_t bytes = 1);
   /// Nobody reaches the block at `address`, live or freed, any more of those that Sharing::kAnnounced stands for.
   /// False: it is none that was kept for them.

@@ -233,9 +233,13 @@ CUresult cuMemGetHandleForAddressRange(void* handle, CUdeviceptr address, std::s
                                        unsigned long long flags) {
   const Guard guard;
   Home* home = home_at(guard, address);
-  // A program rounds to pages, and so a little of the neighbours may be in the range.
-  if (home && !home->tape()->share(address, Sharing::kReferenced, bytes)) return CUDA_ERROR_INVALID_VALUE;
-  return real::cuMemGetHandleForAddressRange(handle, address, bytes, type, flags);
+  if (!home) return real::cuMemGetHandleForAddressRange(handle, address, bytes, type, flags);
+  // A program rounds to pages, so the range may begin in a neighbour, or in nothing. One that only asks whether it
+  // could have a descriptor leaves no trace.
+  if (!home->tape()->share(address, Sharing::kNone, bytes)) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult result = real::cuMemGetHandleForAddressRange(handle, address, bytes, type, flags);
+  if (result == CUDA_SUCCESS) home->tape()->share(address, Sharing::kReferenced, bytes);
+  return result;
 }
 
 }  // namespace gpupool::hook
