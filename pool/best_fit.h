@@ -94,6 +94,7 @@ class BestFit {
     if (const Granules size = recent_.in_the_way(); size != 0) settle_oldest(size);
     become(*owned.segment, Kind::kRecent, history.bits());
     recent_.add(owned.range);
+    prefetch_neighbours(recent_.soon_in_the_way());
   }
 
   /// Memory was mapped there: `range` lies in one gap.
@@ -226,6 +227,13 @@ class BestFit {
   void become_gap(Segment* segment);
   void take_part(const Hole& whole, Range part, const Block& taken);
   void settle_oldest(Granules size);
+  // What will be joined with them soon is near, but at a million blocks its neighbours are far from any cache.
+  void prefetch_neighbours(Granules place) const {
+    if (place == Recent::kNowhere) return;
+    const Segment* segment = segments_.find(place);
+    segments_.prefetch(segment->end());
+    if (segment->before != Segment::kNowhere) segments_.prefetch(segment->before);
+  }
   void retain(Segment* segment, History history, Sharing sharing);
   void retained_to_hole(Segment* segment);
   Segment* cut_retained(Segment* segment, Granules at);

@@ -16,6 +16,7 @@ class Recent {
   static constexpr unsigned kMost = 512;   // blocks
   static constexpr Granules kSizes = 512;  // their sizes are below this
   static constexpr Granules kNowhere = ~Granules{0};
+  static constexpr unsigned kAhead = 4;
 
   Recent() { oldest_.fill(kNone); }
 
@@ -55,6 +56,11 @@ class Recent {
 
   /// The size whose oldest block has to be removed before one can be added; 0 when there is room.
   Granules in_the_way() const { return ring_[next_].size; }
+  /// Where the block begins that will be in the way kAhead additions later; kNowhere when there is none.
+  Granules soon_in_the_way() const {
+    const Entry& entry = ring_[(next_ + kAhead) % kMost];
+    return entry.size == 0 ? kNowhere : entry.place;
+  }
   void add(Range block) {
     const Granules size = block.size();
     ring_[next_] = {block.begin, size, kNone};

@@ -49,6 +49,9 @@ TEST_CASE("recent gives back the oldest of a size, and what has waited longest h
       // The place in the ring is taken by what was added as many additions ago as there are places, if it still waits.
       const bool full = !reference.empty() && reference.front().added + Recent::kMost == added;
       REQUIRE(leaving == (full ? reference.front().block.size() : 0));
+      const auto soon = std::ranges::find_if(
+          reference, [&](const Entry& entry) { return entry.added + Recent::kMost == added + Recent::kAhead; });
+      REQUIRE(recent.soon_in_the_way() == (soon == reference.end() ? Recent::kNowhere : soon->block.begin));
       if (full) {
         recent.remove(reference.front().block);
         reference.pop_front();
