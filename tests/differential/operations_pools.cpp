@@ -64,6 +64,28 @@ void set_current_pool(World& world) {
   world.say("current is " + name(pool), driver().cuDeviceSetMemPool_(0, pool.handle));
 }
 
+// The same by place and kind of memory, as CUDA 13 has it.
+void use_pools_by_location(World& world) {
+  CUmemLocation here{CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+  CUmemoryPool told = nullptr;
+  switch (world.below(3)) {
+    case 0: {
+      const int result = driver().cuMemGetDefaultMemPool_(&told, &here, CU_MEM_ALLOCATION_TYPE_PINNED);
+      return world.say("default pool here", result, world.name_of(told));
+    }
+    case 1: {
+      const int result = driver().cuMemGetMemPool_(&told, &here, CU_MEM_ALLOCATION_TYPE_PINNED);
+      return world.say("pool here", result, world.name_of(told));
+    }
+    default: {
+      const Pool& pool = world.any_pool();
+      const int result = driver().cuMemSetMemPool_(&here, CU_MEM_ALLOCATION_TYPE_PINNED, pool.handle);
+      if (result == 0) world.current_pool = pool.number;
+      return world.say("here it is " + name(pool), result);
+    }
+  }
+}
+
 void trim_pool(World& world) {
   const Pool& pool = world.any_pool();
   world.say("trim " + name(pool), driver().cuMemPoolTrimTo_(pool.handle, world.below(1 << 26)));
