@@ -29,6 +29,7 @@ Json json_of(const Outcome& outcome) {
   json["ratio"] = outcome.ratio();
   json["waste"] = outcome.waste();
   json["driver_us"] = outcome.driver_us;
+  json["late_driver_us"] = outcome.late_driver_us;
   json["seconds"] = outcome.seconds;
   json["requests_per_second"] = outcome.requests_per_second();
   return json;
@@ -52,6 +53,7 @@ std::string text_of(const Outcome& outcome) {
   row("ratio", fixed(outcome.ratio(), "%.3f"), "reserved for one byte that lived, at the peaks");
   row("waste", fixed(outcome.waste() * 100, "%.1f%%"), "needed memory that live blocks at their peak did not fill");
   row("driver_us", fixed(outcome.driver_us, "%.0f"), "what the calls to the driver cost, as measured on a card");
+  row("late_driver_us", fixed(outcome.late_driver_us, "%.0f"), "of these, in the second half of the trace");
   row("requests_per_second", fixed(outcome.requests_per_second(), "%.0f"), "on this host, in this replay");
   return text;
 }

@@ -46,7 +46,7 @@ void MemoryBacking::unreserve(std::uint64_t address, std::uint64_t bytes) {
 }
 
 DriverAnswer MemoryBacking::create(std::uint64_t bytes, Location location, Handle& handle) {
-  if (const int code = count(Operation::kCreate)) return {code};
+  if (const int code = count(Operation::kCreate, bytes)) return {code};
   if (bytes == 0 || !whole_units(bytes)) return broken("create: not whole units");
   const bool given = options_.placement == Placement::kGiven;
   if (location == Location::kHost) {
@@ -68,7 +68,7 @@ DriverAnswer MemoryBacking::create(std::uint64_t bytes, Location location, Handl
 }
 
 void MemoryBacking::destroy(const Handle& handle) {
-  count(Operation::kDestroy);
+  count(Operation::kDestroy, handle.bytes);
   const auto found = pieces_.find(handle.id);
   if (found == pieces_.end()) {
     broken("destroy: no such handle");
@@ -87,7 +87,7 @@ void MemoryBacking::destroy(const Handle& handle) {
 }
 
 DriverAnswer MemoryBacking::map(const Handle& handle, std::uint64_t address) {
-  if (const int code = count(Operation::kMap)) return {code};
+  if (const int code = count(Operation::kMap, handle.bytes)) return {code};
   if (options_.placement == Placement::kGiven) return {};
   const auto found = pieces_.find(handle.id);
   if (found == pieces_.end()) return broken("map: no such handle");
@@ -107,7 +107,7 @@ DriverAnswer MemoryBacking::map(const Handle& handle, std::uint64_t address) {
 }
 
 DriverAnswer MemoryBacking::unmap(const Handle& handle, std::uint64_t address) {
-  if (const int code = count(Operation::kUnmap)) return {code};
+  if (const int code = count(Operation::kUnmap, handle.bytes)) return {code};
   if (options_.placement == Placement::kGiven) return {};
   const auto found = pieces_.find(handle.id);
   if (found == pieces_.end() || found->second.mapped_at != address || address == 0) {
@@ -143,8 +143,9 @@ bool MemoryBacking::usable(std::uint64_t address, std::uint64_t bytes) const {
 }
 
 /// Counts a call; the code it was ordered to answer, 0 for none.
-int MemoryBacking::count(Operation operation) {
+int MemoryBacking::count(Operation operation, std::uint64_t bytes) {
   const std::uint64_t call = ++calls_[index(operation)];
+  bytes_[index(operation)] += bytes;
   const Order& order = orders_[index(operation)];
   return call >= order.call && call - order.call < order.times ? order.code : 0;
 }

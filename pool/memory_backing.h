@@ -51,6 +51,8 @@ class MemoryBacking final : public Backing {
   void give_elsewhere(std::uint64_t bytes);
 
   std::uint64_t calls(Operation operation) const { return calls_[index(operation)]; }
+  /// Of the handles of these calls: kCreate, kDestroy, kMap and kUnmap.
+  std::uint64_t bytes(Operation operation) const { return bytes_[index(operation)]; }
   /// Is every byte of this range mapped (kChosen) or part of a live piece (kGiven)?
   bool usable(std::uint64_t address, std::uint64_t bytes) const;
   std::uint64_t handles() const { return pieces_.size(); }
@@ -72,7 +74,7 @@ class MemoryBacking final : public Backing {
   static constexpr std::size_t kOperations = 7;
   static std::size_t index(Operation operation) { return static_cast<std::size_t>(operation); }
 
-  int count(Operation operation);
+  int count(Operation operation, std::uint64_t bytes = 0);
   DriverAnswer broken(const char* rule);
   bool whole_units(std::uint64_t value) const { return value % options_.granularity == 0; }
   std::uint64_t take_addresses(std::uint64_t bytes);
@@ -87,6 +89,7 @@ class MemoryBacking final : public Backing {
   std::map<std::uint64_t, std::uint64_t> places_;        // usable address -> bytes
   std::map<std::uint64_t, Piece> pieces_;                // by handle id
   std::array<std::uint64_t, kOperations> calls_{};
+  std::array<std::uint64_t, kOperations> bytes_{};
   std::array<Order, kOperations> orders_{};
   const char* broken_ = nullptr;
 };

@@ -10,7 +10,8 @@ struct Outcome {
 #define NUMBER(name, sentence) std::uint64_t name = 0;
 #include "cli/replay/outcome.def"
 #undef NUMBER
-  double driver_us = 0;  // by the measured costs of costs.h
+  double driver_us = 0;       // by the measured costs of costs.h
+  double late_driver_us = 0;  // of these, in the second half of the trace
   double seconds = 0;    // of this host's processor, for all events
 
   /// What was reserved for one byte that lived.

@@ -23,6 +23,9 @@ double processor_seconds() {
   return double(now.tv_sec) + double(now.tv_nsec) / 1e9;
 }
 
+std::uint64_t migrations_of(const PoolModel& pool) { return pool.stats().migrations.get(); }
+std::uint64_t migrations_of(const Model&) { return 0; }
+
 enum class WhenRefused : std::uint8_t { kGoOn, kStop };
 
 // A template, so that our own pool is called without an indirection.
@@ -35,8 +38,15 @@ Outcome play(const Trace& trace, Server& server, WhenRefused when_refused = When
   Bytes requested = 0;
   Bytes reserved = server.reserved();
   Bytes peak = reserved;
+  double first_half_us = 0;
+  std::uint64_t first_migrations = 0;
+  const Event* const middle = trace.events.data() + trace.events.size() / 2;
   const double begin = processor_seconds();
   for (const Event& event : trace.events) {
+    if (&event == middle) {
+      first_half_us = server.driver_calls().microseconds();
+      first_migrations = migrations_of(server);
+    }
     if (event.bytes != 0) {
       if (!server.allocate(event.slot, event.bytes, event.stream)) {
         ++outcome.oom;
@@ -64,6 +74,9 @@ Outcome play(const Trace& trace, Server& server, WhenRefused when_refused = When
   outcome.hits = trace.requests - outcome.oom - outcome.growth_steps;
   const DriverCalls calls = server.driver_calls();
   outcome.driver_us = calls.microseconds();
+  outcome.late_driver_us = outcome.driver_us - first_half_us;
+  outcome.late_migrations = migrations_of(server) - first_migrations;
+  outcome.handles_taken = calls.create + calls.allocate;
   outcome.driver_calls = calls.count();
   return outcome;
 }

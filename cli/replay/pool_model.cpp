@@ -46,7 +46,14 @@ DriverCalls PoolModel::driver_calls() const {
   const bool slabs = backing_.placement() == Placement::kGiven;
   (slabs ? calls.allocate : calls.create) = backing_.calls(Memory::kCreate);
   (slabs ? calls.free : calls.release) = backing_.calls(Memory::kDestroy);
-  if (!slabs) calls.map = backing_.calls(Memory::kMap), calls.unmap = backing_.calls(Memory::kUnmap);
+  if (!slabs) {
+    calls.map = backing_.calls(Memory::kMap);
+    calls.unmap = backing_.calls(Memory::kUnmap);
+    calls.created = backing_.bytes(Memory::kCreate);
+    calls.mapped = backing_.bytes(Memory::kMap);
+    calls.unmapped = backing_.bytes(Memory::kUnmap);
+    calls.released = backing_.bytes(Memory::kDestroy);
+  }
   calls.record = fence_.calls(Time::kRecord);
   calls.wait = fence_.calls(Time::kWait);
   calls.query = fence_.calls(Time::kQuery);
