@@ -6,22 +6,26 @@
 namespace gpupool {
 namespace {
 
-// Handle sizes, see docs/decisions/0004-handle-sizes.md. A pool that grows takes small handles while it is small, so
-// that free ones can move to where they are needed; one that is reserved up front takes few large ones.
-// Copies over handles of kFullSpeedPiece run at full speed; ones larger than kLargestPiece are created no faster.
+// Handle sizes, see docs/decisions/0004-handle-sizes.md and 0019-handles-as-large-as-their-block.md. Each handle costs
+// the driver some 40 us, to take it and to move it, whatever its size; but a large one is less often wholly free, so
+// that it can move. A pool that grows takes them as large as the block that needs them, within shares of what it holds;
+// one that is reserved up front takes few large ones. Copies over handles of kFullSpeedPiece run at full speed; ones
+// larger than kLargestPiece are created no faster.
 constexpr std::uint64_t kFullSpeedPiece = std::uint64_t{32} << 20;
 constexpr std::uint64_t kLargestPiece = std::uint64_t{128} << 20;
-constexpr std::uint64_t kPiecesHeld = 512;
+constexpr std::uint64_t kFewestPieces = 64;
+constexpr std::uint64_t kMostPieces = 1024;
 constexpr std::uint64_t kPiecesReserved = 1024;
 // Exact growth takes at most this part of what is held beyond the need.
 constexpr std::uint64_t kExactGrowthShare = 1024;
-// Where more than this part of what is held lies in holes, handles are this many times smaller, so that they can move.
-constexpr std::uint64_t kFragmentedShare = 60;
-constexpr std::uint64_t kFragmentedPieces = 4;
+// Where more than this part of what is held could have moved, were handles as small as can be, they are this many times
+// smaller.
+constexpr std::uint64_t kStrandedShare = 120;
+constexpr std::uint64_t kStrandedPieces = 4;
 // What was freed while others reached it lies untouched as long as it is less than this, and this part of what is held.
 constexpr std::uint64_t kLittleRetained = std::uint64_t{256} << 20;
 constexpr std::uint64_t kRetainedShare = 16;
-constexpr std::uint64_t kOwnHandles = std::uint64_t{4} << 20;  // blocks from here on begin with a handle of their own
+constexpr std::uint64_t kOwnHandles = std::uint64_t{64} << 20;  // blocks from here on begin with a handle of their own
 
 Granules round_up(Granules value, Granules unit) { return (value + unit - 1) & ~(unit - 1); }
 Granules round_down(Granules value, Granules unit) { return value & ~(unit - 1); }
@@ -67,9 +71,13 @@ std::uint64_t Growth::piece() const {
   if (p_.options.size != 0)
     return std::clamp(std::bit_ceil(p_.options.size / kPiecesReserved), kFullSpeedPiece, kLargestPiece);
   const std::uint64_t held = p_.handles.device_bytes();
-  const std::uint64_t usual = std::clamp(std::bit_ceil(held / kPiecesHeld), bytes_of(unit_), kFullSpeedPiece);
-  const std::uint64_t free = p_.space.hole_granules() * kGranuleBytes;
-  return free > held / kFragmentedShare ? std::max(usual / kFragmentedPieces, bytes_of(unit_)) : usual;
+  const std::uint64_t need = bytes_of(aim_.block);
+  const std::uint64_t by_need = need < kFullSpeedPiece ? need * need / kFullSpeedPiece : need;
+  const std::uint64_t least = std::max(bytes_of(unit_), std::bit_ceil(held / kMostPieces));
+  const std::uint64_t most = std::clamp(std::bit_ceil(aim_.held / kFewestPieces), bytes_of(unit_), kFullSpeedPiece);
+  const std::uint64_t usual = std::min(std::max(std::bit_floor(by_need), least), most);
+  const std::uint64_t stranded = p_.space.wholly_free_granules() * kGranuleBytes;
+  return stranded > held / kStrandedShare ? std::max(usual / kStrandedPieces, bytes_of(unit_)) : usual;
 }
 
 std::uint64_t Growth::least_step() const {
@@ -155,6 +163,7 @@ Range Growth::extend(Granules size, const Request& request) {
   std::vector<Range> gaps;
   p_.space.visit_gaps({round_down(part.begin, unit_), round_up(part.end, unit_)},
                       [&](Range gap) { gaps.push_back(gap); });
+  aim_ = {size, held + bytes_of(missing_in(part))};
   for (Range gap : gaps) {
     if (!fill(gap)) return {};
   }

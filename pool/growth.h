@@ -65,6 +65,11 @@ class Growth {
   }
 
  private:
+  // What extend() is at: the block that needs memory, and what will be held if all that it lacks is taken.
+  struct Aim {
+    Granules block = 0;
+    std::uint64_t held = 0;
+  };
   struct Donor {
     Granules begin;
     Granules size;
@@ -100,6 +105,7 @@ class Growth {
   const Granules unit_;
   const Granules device_begin_;
   Location location_ = Location::kDevice;  // of the area that extend() is at work in
+  Aim aim_;
   std::vector<Donor> donors_;
   std::uint64_t left_retained_ = 0;  // by the last regain()
   int error_ = 0;

@@ -27,10 +27,11 @@ struct DriverCalls {
 
   double microseconds() const {
     constexpr double kGiB = double(std::uint64_t{1} << 30);
-    const double large = 8.0 * double(created) + 36.0 * double(mapped) + 12.0 * double(unmapped) + 290.0 * double(released);
-    return large / kGiB + 21.0 * double(create) + (0.7 + 22.0) * double(map) + 15.0 * double(unmap) + 14.0 * double(release) +
-           0.2 * double(record) + 0.16 * double(wait) + 0.23 * double(query) + 32.0 * double(allocate) +
-           30.0 * double(free);
+    const double large =
+        8.0 * double(created) + 36.0 * double(mapped) + 12.0 * double(unmapped) + 290.0 * double(released);
+    return large / kGiB + 21.0 * double(create) + (0.7 + 22.0) * double(map) + 15.0 * double(unmap) +
+           14.0 * double(release) + 0.2 * double(record) + 0.16 * double(wait) + 0.23 * double(query) +
+           32.0 * double(allocate) + 30.0 * double(free);
   }
 };
 

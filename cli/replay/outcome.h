@@ -12,7 +12,7 @@ struct Outcome {
 #undef NUMBER
   double driver_us = 0;       // by the measured costs of costs.h
   double late_driver_us = 0;  // of these, in the second half of the trace
-  double seconds = 0;    // of this host's processor, for all events
+  double seconds = 0;         // of this host's processor, for all events
 
   /// What was reserved for one byte that lived.
   double ratio() const { return peak_live_bytes ? double(reserved_peak_bytes) / double(peak_live_bytes) : 0.0; }
