@@ -96,6 +96,11 @@ class Docs(TreeCase):
         self.plant("docs/architecture.md", "See [there](planted.md#here).")
         self.assert_found("docs", "the link to planted.md leads nowhere")
 
+    def test_an_option_that_does_not_exist(self):
+        self.plant("docs/migrating.md", "Set `pool.planted=1`, or GPUPOOL_POOL_PLANTS.")
+        self.assert_found("docs", "docs/migrating.md", "no option is called pool.planted")
+        self.assert_found("docs", "docs/migrating.md", "no option is called GPUPOOL_POOL_PLANTS")
+
     def test_a_folder_without_a_readme(self):
         os.remove(self.tree / "scripts" / "README.md")
         self.assert_found("docs", "scripts/: has no README.md")
