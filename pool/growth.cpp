@@ -13,7 +13,7 @@ namespace {
 // larger than kLargestPiece are created no faster.
 constexpr std::uint64_t kFullSpeedPiece = std::uint64_t{32} << 20;
 constexpr std::uint64_t kLargestPiece = std::uint64_t{128} << 20;
-constexpr std::uint64_t kFewestPieces = 64;
+constexpr std::uint64_t kFewestPieces = 256;
 constexpr std::uint64_t kMostPieces = 1024;
 constexpr std::uint64_t kPiecesReserved = 1024;
 // Exact growth takes at most this part of what is held beyond the need.
@@ -80,9 +80,8 @@ std::uint64_t Growth::piece() const {
   return stranded > held / kStrandedShare ? std::max(usual / kStrandedPieces, bytes_of(unit_)) : usual;
 }
 
-std::uint64_t Growth::least_step() const {
+std::uint64_t Growth::least_step(std::uint64_t held) const {
   if (location_ == Location::kHost) return 0;
-  std::uint64_t held = p_.handles.device_bytes();
   std::uint64_t step = p_.options.growth_bytes;
   if (p_.options.growth_factor > 0)
     step = static_cast<std::uint64_t>(static_cast<double>(held) * p_.options.growth_factor);
@@ -170,7 +169,7 @@ Range Growth::extend(Granules size, const Request& request) {
   if (location == Location::kHost) return part;
   if (std::uint64_t grown = p_.handles.device_bytes() - std::min(held, p_.handles.device_bytes()); grown > 0) {
     p_.stats.growth_steps.add(1);
-    if (std::uint64_t step = least_step(); grown < step) {
+    if (std::uint64_t step = least_step(held); grown < step) {
       Range end = tail(Location::kDevice);
       Granules more = granules_for(std::min(step - grown, allowance()) / bytes_of(unit_) * bytes_of(unit_));
       Granules laid = 0;
@@ -202,7 +201,8 @@ Range Growth::extend_given(Granules size) {
     room = allowance();
   }
   if (room < need) return {};
-  Granules slab = granules_for(std::min(room, std::max(need, least_step())) / bytes_of(unit_) * bytes_of(unit_));
+  Granules slab = granules_for(std::min(room, std::max(need, least_step(p_.handles.device_bytes()))) / bytes_of(unit_) *
+                               bytes_of(unit_));
   Range place;
   p_.space.visit_gaps({0, ~Granules{0}}, [&](Range gap) {
     if (place.empty() && gap.size() / unit_ >= slab / unit_ + 2) place = {gap.begin + unit_, gap.begin + unit_ + slab};

@@ -97,7 +97,7 @@ class Growth {
   enum class Rounding : std::uint8_t { kKeepMore, kKeepLess };  // where handles do not divide what is to be held
   std::uint64_t give_back_until(std::uint64_t held, Rounding rounding);
   std::uint64_t much_retained() const;
-  std::uint64_t least_step() const;
+  std::uint64_t least_step(std::uint64_t held) const;
   std::uint64_t piece() const;
   void note_reserved();
 
