@@ -6,7 +6,7 @@
 namespace gpupool {
 namespace {
 
-// Handle sizes, see docs/decisions/0004-handle-sizes.md and 0019-handles-as-large-as-their-block.md. Each handle costs
+// Handle sizes, see docs/decisions/0004-handle-sizes.md and 0021-handles-as-large-as-their-block.md. Each handle costs
 // the driver some 40 us, to take it and to move it, whatever its size; but a large one is less often wholly free, so
 // that it can move. A pool that grows takes them as large as the block that needs them, within shares of what it holds;
 // one that is reserved up front takes few large ones. Copies over handles of kFullSpeedPiece run at full speed; ones
