@@ -29,7 +29,10 @@ class SharedCard {
     wait_while_running(holder_,
                        [this] { return access((folder_ / "held").c_str(), F_OK) == 0 && has_all_it_reserves(); });
   }
-  ~SharedCard() { end(); }
+  ~SharedCard() {
+    end();
+    for (const PageCopy& copy : find_pages(pages()).pages) claim_page(copy);  // of those that were killed
+  }
   SharedCard(const SharedCard&) = delete;
   SharedCard& operator=(const SharedCard&) = delete;
 
