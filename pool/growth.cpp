@@ -13,7 +13,7 @@ namespace {
 // larger than kLargestPiece are created no faster.
 constexpr std::uint64_t kFullSpeedPiece = std::uint64_t{32} << 20;
 constexpr std::uint64_t kLargestPiece = std::uint64_t{128} << 20;
-constexpr std::uint64_t kFewestPieces = 256;
+constexpr std::uint64_t kFewestPieces = 512;
 constexpr std::uint64_t kMostPieces = 1024;
 constexpr std::uint64_t kPiecesReserved = 1024;
 // Exact growth takes at most this part of what is held beyond the need.
