@@ -4,6 +4,8 @@
 // Last line: torture: operations N, refused N, wrong bytes N, errors N. Exit status 0 if the last two are 0.
 #include "tests/soak/torture.h"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -103,7 +105,10 @@ int run(const Options& options) {
               static_cast<unsigned long long>(counts.operations), static_cast<unsigned long long>(counts.refused),
               static_cast<unsigned long long>(wrong), static_cast<unsigned long long>(counts.errors));
   const int status = wrong == 0 && counts.errors == 0 ? 0 : 1;
-  if (options.leave) std::exit(status);
+  if (options.leave) {
+    begin_exit();
+    std::exit(status);
+  }
   return status;
 }
 
@@ -159,5 +164,6 @@ int main(int count, char** words) {
     std::fprintf(stderr, "torture: see the head of torture.cpp\n");
     return 2;
   }
+  if (options.seconds < 1e6) alarm(static_cast<unsigned>(options.seconds) + torture::kLastSeconds);
   return torture::run(options);
 }

@@ -89,6 +89,14 @@ class Counters {
   std::atomic<unsigned> next_{0};
 };
 
+/// No process stays for ever, whoever started it: SIGALRM ends a child after so many seconds, and the program so many
+/// after the time it was given.
+constexpr unsigned kLastSeconds = 300;
+
+/// To be called before exit() while others are at work. The C library holds a lock in exit(); a child forked meanwhile
+/// has it too, with nobody to open it, so from now on children end by _exit alone.
+void begin_exit();
+
 /// One thread of the program, with streams and blocks of its own.
 class Worker {
  public:

@@ -16,7 +16,15 @@ double now_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+std::shared_mutex forks;  // shared by forks, alone to begin exit()
+bool exit_begun = false;
+
 }  // namespace
+
+void begin_exit() {
+  const std::unique_lock alone(forks);
+  exit_begun = true;
+}
 
 Worker::Worker(const Options& options, unsigned number, Card& card, Counters& counters, Counts& counts)
     : options_(options),
@@ -288,13 +296,17 @@ void Worker::trim() {
 }
 
 void Worker::fork_child() {
-  const bool whole_exit = options_.forked_exits && pick(2) == 0;
+  const bool wanted = options_.forked_exits && pick(2) == 0;
   std::fflush(nullptr);
+  std::shared_lock before_exit(forks);
+  const bool whole_exit = wanted && !exit_begun;
   const pid_t child = fork();
   if (child == 0) {
+    alarm(kLastSeconds);
     if (whole_exit) std::exit(0);  // through destructors, whatever other threads had locked
     _exit(0);
   }
+  before_exit.unlock();
   int status = 0;
   if (child > 0) waitpid(child, &status, 0);
   if (child > 0 && status != 0) {
