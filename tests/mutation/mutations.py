@@ -40,6 +40,8 @@ MUTATIONS = (
     Mutation("timeout_taken_for_done", "pool/timelines.cpp", "if (!fence_.wait_on_host(made->event, patience_ms_)) {",
              "if (!fence_.wait_on_host(made->event, patience_ms_) && patience_ms_ == 0) {"),
     Mutation("wait_on_the_host_not_counted", "pool/host_wait.h", " stats.host_waits.add(1); ", " ", LADDER),
+    Mutation("late_record_waited_for_without_an_end", "pool/tape.cpp", "pending && parts_->timelines.is_exact(line, record);", "pending;",
+             LADDER),
     Mutation("query_not_asked", "pool/timelines.cpp", "fence_.query(made->event)", "Progress::kDone", EVERY),
     # Bytes: fragments, holes, blocks.
     Mutation("fragment_lost_in_a_merge", "pool/fragments.h", "return join_lists(listed(front, front_range), listed(back, back_range));",

@@ -257,6 +257,24 @@ TEST_CASE("then the host waits for what is in use, where the card has no more") 
   }
 }
 
+// The GPU is done after 2,000 looks at it; in 6 ms, with 20 us between two looks, there are at most 300.
+TEST_CASE("a thread waits without an end for the record of its own free, but not for one made later") {
+  Scene scene(options(64 * kMiB), {.card_bytes = 1024 * kMiB}, {.host_wait_helps = false, .looks_until_done = 2000});
+  const std::uint64_t block = scene.ask(64 * kMiB).address;
+  const auto used = scene.fence.submit(kS);
+  SECTION("made at the free") {
+    scene.tape.settle(scene.tape.free(block, kContextLine).record);
+    CHECK(scene.fence.is_complete(used));
+  }
+  SECTION("made when a capture had ended: it covers this thread's later work, which may wait for the thread") {
+    scene.fence.begin_capture(kT);
+    const std::uint64_t record = scene.tape.free(block, kContextLine).record;
+    scene.fence.end_captures();
+    scene.tape.settle(record);
+    CHECK(!scene.fence.is_complete(used));
+  }
+}
+
 TEST_CASE("the verdict is capacity where live and request are more than the limit, else fragmentation") {
   Stranded scene(32 * kMiB);
   const HoleSummary summary = scene.tape.holes();
