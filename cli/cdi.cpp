@@ -6,10 +6,10 @@
 // /etc/ld.so.preload, and leaves the variable alone. Nothing of the container is known here but what the caller says of
 // it, or what the runtime says of its image.
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "cli/console.h"
+#include "cli/input.h"
 #include "cli/launch.h"
 #include "cli/libraries.h"
 #include "cli/settings.h"
@@ -26,6 +26,7 @@ constexpr char kVersion[] = "0.5.0";  // the oldest in use that has what is need
 constexpr char kKind[] = "gpupool.dev/pool";
 constexpr char kLibraries[] = "/opt/gpupool/lib";  // in the container; share/gpupool/ld.so.preload says the same
 constexpr char kConfig[] = "/opt/gpupool/gpupool.json";
+constexpr std::size_t kLargestImage = std::size_t{16} << 20;  // far more than image inspect prints of one
 
 Json mount(const std::string& from, const std::string& to) {
   return {{"hostPath", from}, {"containerPath", to}, {"options", {"ro", "nosuid", "nodev", "bind"}}};
@@ -33,8 +34,9 @@ Json mount(const std::string& from, const std::string& to) {
 
 std::string front() { return std::string{kLibraries} + "/" + kFrontName; }
 
-// What both devices do: the libraries, the configuration, the options.
-Json edits(const Arguments& arguments, const std::string& folder) {
+// What both devices do: the libraries, the configuration, the options. Faults of the configuration come back in
+// `faults`.
+Json edits(const Arguments& arguments, const std::string& folder, Diagnostics& faults) {
   Json variables = Json::array();
   Json mounts = Json::array({mount(folder, kLibraries)});
   for (const Setting& setting : settings_of("cdi", arguments)) {
@@ -42,7 +44,7 @@ Json edits(const Arguments& arguments, const std::string& folder) {
   }
   if (arguments.has("--config")) {
     const std::string file = arguments.value("--config");
-    loaded_from(file);
+    faults = loaded_from(file).diagnostics;
     mounts.push_back(mount(fs::absolute(file).string(), kConfig));
     variables.push_back(std::string{"GPUPOOL_CONFIG="} + kConfig);
   }
@@ -52,11 +54,9 @@ Json edits(const Arguments& arguments, const std::string& folder) {
 // What an image sets LD_PRELOAD to, out of the list that `image inspect` prints.
 std::string preload_in(const std::string& file) {
   constexpr std::string_view kVariable = "LD_PRELOAD=";
-  std::ifstream stream(file);
-  if (!stream) throw Problem(Exit::input, "cannot read " + in_quotes(file));
-  const Json images = Json::parse(stream, nullptr, false);
+  const Json images = Json::parse(read_input(file, kLargestImage), nullptr, false);
   if (!images.is_array() || images.size() != 1 || !images[0].is_object()) {
-    throw Problem(Exit::input, in_quotes(file) + " is not what image inspect prints of one image");
+    throw Problem(Exit::input, escaped(file, file.size()) + ": is not what image inspect prints of one image");
   }
   const Json& image = images[0];
   if (!image.contains("Config") || !image["Config"].is_object() || !image["Config"].contains("Env")) return "";
@@ -77,10 +77,13 @@ Json device(const char* name, Json of_both, const Json& variable, const Json& fu
 }  // namespace
 
 Exit cdi_verb(const Arguments& arguments) {
+  arguments.allow_one_of({"--preload", "--image"});
   const fs::path folder = fs::path{find_front(arguments.value("--library"))}.parent_path();
   const std::string of_image =
       arguments.has("--image") ? preload_in(arguments.value("--image")) : arguments.value("--preload");
-  const Json both = edits(arguments, folder.string());
+  Diagnostics faults;
+  const Json both = edits(arguments, folder.string(), faults);
+  for (const Diagnostic& fault : faults) note(fault.message());
   Json devices = Json::array({device("all", both, "LD_PRELOAD=" + preload_list(front(), of_image), nullptr)});
   if (!preload_entries(of_image).empty()) {
     note("a runtime replaces the image's LD_PRELOAD=" + escaped(of_image, of_image.size()) +
@@ -92,7 +95,7 @@ Exit cdi_verb(const Arguments& arguments) {
     devices.push_back(device("file", both, nullptr, mount(named.string(), "/etc/ld.so.preload")));
   }
   print(Json{{"cdiVersion", kVersion}, {"kind", kKind}, {"devices", devices}}.dump(2) + "\n");
-  return Exit::ok;
+  return faults.empty() ? Exit::ok : Exit::warning;
 }
 
 }  // namespace gpupool::cli

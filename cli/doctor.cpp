@@ -70,11 +70,11 @@ Exit doctor_verb(const Arguments& arguments) {
   check_shared_memory(findings);
   check_cards(findings);
   check_limits(findings);
-  check_child(findings, arguments.value("--library"));
+  look(findings, "child", [&] { check_child(findings, arguments.value("--library")); });
   if (!arguments.program.empty()) {
     check_program(findings, arguments.program.front());
     const bool broken = std::ranges::max_element(findings, {}, &Finding::level)->level == Level::broken;
-    if (!broken) check_run(findings, arguments.program, arguments.value("--library"));
+    if (!broken) look(findings, "run", [&] { check_run(findings, arguments.program, arguments.value("--library")); });
   }
   const Level worst = std::ranges::max_element(findings, {}, &Finding::level)->level;
   if (arguments.has("--json")) {

@@ -1,7 +1,9 @@
 // `gpupool report`: one process in full, or many ranks side by side; on the terminal, as JSON, or as a page.
-#include <algorithm>
-#include <filesystem>
+#include <sys/stat.h>
+
 #include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
 
 #include "cli/console.h"
 #include "cli/report/file.h"
@@ -25,15 +27,13 @@ void add_traces(const std::string& file, std::vector<ProcessReport>& reports, st
   }
 }
 
-// A rank that is named twice, or through a link, counts once.
+// A rank that is named twice, or through a link, counts once. What cannot be looked at is told where it is read.
 std::vector<std::string> each_once(const std::vector<std::string>& files) {
   std::vector<std::string> once;
+  std::set<std::pair<dev_t, ino_t>> seen;
   for (const std::string& file : files) {
-    const auto is_same = [&file](const std::string& other) {
-      std::error_code ignored;
-      return file == other || std::filesystem::equivalent(file, other, ignored);
-    };
-    if (std::ranges::any_of(once, is_same))
+    struct stat status {};
+    if (stat(file.c_str(), &status) == 0 && !seen.emplace(status.st_dev, status.st_ino).second)
       note(escaped(file, file.size()) + " is given twice, and counts once");
     else
       once.push_back(file);
@@ -68,10 +68,8 @@ Exit report_verb(const Arguments& arguments) {
   if (arguments.has("--leftover")) leftovers.find(reports);
   while (timelines.size() < reports.size()) timelines.push_back(timeline_of(reports[timelines.size()]));
   if (arguments.has("--write")) leftovers.write(arguments.value("--write"));
-  if (reports.empty()) {
-    note("no process has left a page behind");
-    return Exit::ok;
-  }
+  if (reports.empty()) note("no process has left a page behind");
+  if (reports.empty() && !arguments.has("--json")) return Exit::ok;
   if (arguments.has("--html")) {
     write_new_file(arguments.value("--html"), report_page(reports, timelines));
     if (!has_chart_library()) {

@@ -35,10 +35,7 @@ Exit top_verb(const Arguments& arguments) {
   const std::string folder = page_folder();
   const bool data = arguments.has("--json") || arguments.has("--openmetrics");
   const bool terminal = isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1 && has_terminal();
-  if (!data && !arguments.has("--once") && terminal && has_screen()) {
-    top_screen(folder, interval_ms);
-    return Exit::ok;
-  }
+  if (!data && !arguments.has("--once") && terminal && top_screen(folder, interval_ms)) return Exit::ok;
   const PagesFound found = find_pages(folder);
   for (const std::string& problem : found.problems) note(escaped(problem, problem.size()));
   const std::vector<TopRow> rows = top_rows(found.pages, {}, 0).rows;
@@ -47,7 +44,8 @@ Exit top_verb(const Arguments& arguments) {
   else if (arguments.has("--openmetrics"))
     print(openmetrics(found.pages));
   else if (rows.empty())
-    note("no process of this user has a pool");
+    note(folder.empty() ? "stats.pages is empty: no process has a live page"
+                        : "no process of this user has a pool with a live page in " + escaped(folder, folder.size()));
   else
     print(top_table(rows, letters_here()));
   return Exit::ok;

@@ -200,7 +200,10 @@ std::optional<PageCopy> read_page(const std::string& path, std::string& problem)
 PagesFound find_pages(const std::string& folder, const std::string& except) {
   PagesFound found;
   DIR* listing = opendir(folder.c_str());
-  if (listing == nullptr) return found;
+  if (listing == nullptr) {
+    if (!folder.empty()) found.problems.push_back(folder + ": " + std::strerror(errno));
+    return found;
+  }
   const std::string start = page_name_start(geteuid());
   while (const dirent* entry = readdir(listing)) {
     const std::string name = entry->d_name;

@@ -29,8 +29,9 @@ struct PageCopy {
 };
 
 struct PagesFound {
-  std::vector<PageCopy> pages;        // by pid
-  std::vector<std::string> problems;  // a sentence for each file that is no page in spite of its name, or a flawed one
+  std::vector<PageCopy> pages;  // by pid
+  // A sentence for each file that is no page in spite of its name, or a flawed one, and for a folder that is none.
+  std::vector<std::string> problems;
 };
 
 /// All pages of this user in `folder`, but not the file called `except`: a process must not open its own.

@@ -57,9 +57,8 @@ OwnPage::OwnPage(std::uint64_t started_ns) {
 void OwnPage::publish(const std::string& folder) {
   if (asked_) return;
   asked_ = true;
-  if (folder.empty()) return;
   describe(*page_);
-  if (make_file(folder)) return;
+  if (folder.empty() || make_file(folder)) return;
   const int error = errno;
   log::info("no live page in " + escaped(folder) + " (" + std::strerror(error) +
             "): gpupool top does not show this process, and being killed leaves no report");

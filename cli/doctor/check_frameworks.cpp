@@ -76,13 +76,16 @@ void check_switch(Findings& findings, const Environment& environment, const Swit
 
 void check_frameworks(Findings& findings, const Environment& environment, const std::vector<std::string>& program) {
   const std::string python = python_of(program);
-  const std::vector<Installed> found = python.empty() ? std::vector<Installed>{} : installed_for(python);
+  std::vector<Installed> found;
+  const bool looked = look(findings, "frameworks", [&] {
+    if (!python.empty()) found = installed_for(python);
+  });
   std::string names;
   for (const Installed& one : found)
     names += (names.empty() ? "" : ", ") + one.module + (one.version.empty() ? "" : " " + one.version);
   if (python.empty()) {
     findings.push_back({Level::note, "frameworks", "not looked for: there is no python3 here", ""});
-  } else {
+  } else if (looked) {
     findings.push_back({Level::note, "frameworks",
                         python + " has " + (names.empty() ? "none of torch, jax, tensorflow, paddle, cupy" : names),
                         ""});

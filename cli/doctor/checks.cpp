@@ -62,6 +62,18 @@ std::string_view level_text(Level level) {
   return "";
 }
 
+bool look(Findings& findings, const char* what, const std::function<void()>& part) {
+  try {
+    part();
+    return true;
+  } catch (const Problem& problem) {
+    if (problem.status() != Exit::output) throw;
+    findings.push_back({Level::warning, what, "not looked at: " + std::string{problem.what()},
+                        "set TMPDIR to a folder that this user may write"});
+    return false;
+  }
+}
+
 void check_driver(Findings& findings) {
   const Probe probe = probe_library("libcuda.so.1", look_at_driver);
   if (!probe.loaded) {

@@ -1,6 +1,7 @@
 // What the doctor finds: one line each, with how to mend it.
 // Each check is a function that looks at one thing and changes nothing.
 #pragma once
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,10 @@ using Findings = std::vector<Finding>;
 
 /// Behind so many scripts an executable is looked for.
 inline constexpr int kMostInterpreters = 5;
+
+/// Does a part of a check. Where that has no place for its files (a read-only root without /tmp) a finding says so:
+/// false.
+bool look(Findings& findings, const char* what, const std::function<void()>& part);
 
 void check_driver(Findings& findings);
 /// The front that `run` would use, and its core beside it: there, and accepted by the loader.

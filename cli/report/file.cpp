@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "cli/console.h"
+#include "cli/input.h"
 #include "config/text.h"
 #include "live/reader.h"
 
@@ -27,19 +28,16 @@ constexpr std::uint64_t kVersion = 1;
   throw Problem(Exit::input, escaped(path, path.size()) + ": " + problem);
 }
 
-std::string read_all(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) refuse(path, error_text(errno));
-  std::string text;
-  char piece[1 << 16];
-  ssize_t got = 0;
-  while ((got = read(file, piece, sizeof piece)) > 0 && text.size() <= kLargest)
-    text.append(piece, static_cast<std::size_t>(got));
-  const int error = errno;
-  close(file);
-  if (got < 0) refuse(path, error_text(error));
-  if (text.size() > kLargest) refuse(path, "is too large to be a report");
-  return text;
+// Where the text stops to be JSON, without the parser's words.
+std::string json_fault(std::string_view text, const Json::exception& error) {
+  const auto* const syntax = dynamic_cast<const Json::parse_error*>(&error);
+  if (syntax == nullptr) return "holds a number that is too large";  // for any double
+  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) return "holds nothing but blanks";
+  const std::string_view before = text.substr(0, syntax->byte == 0 ? 0 : syntax->byte - 1);
+  const std::size_t line_start = before.rfind('\n') + 1;  // 0 on the first line
+  return "line " + std::to_string(std::ranges::count(before, '\n') + 1) + ", column " +
+         std::to_string(before.size() - line_start + 1) + ": " +
+         (before.size() == text.size() ? "the file ends too early" : "is no JSON");
 }
 
 // The members of one object, each by its name and type.
@@ -211,16 +209,14 @@ ProcessReport read_report_of_page(const std::string& path) {
   return parse_report(path, report_json(copy->report()));
 }
 
-ProcessReport read_report(const std::string& path) { return parse_report(path, read_all(path)); }
+ProcessReport read_report(const std::string& path) { return parse_report(path, read_input(path, kLargest)); }
 
 ProcessReport parse_report(const std::string& path, std::string_view text) {
   Json json;
   try {
     json = Json::parse(text);
   } catch (const Json::exception& error) {  // a number that no double holds is another kind
-    const std::string_view message = error.what();
-    const std::size_t end = message.find("] ");  // behind the library's own name for the fault
-    refuse(path, std::string{message.substr(end == std::string_view::npos ? 0 : end + 2)});
+    refuse(path, json_fault(text, error));
   }
   if (!json.is_object() || !json.contains("gpupool_report")) refuse(path, "is no report of gpupool");
   const Members root(path, "", json);

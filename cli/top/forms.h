@@ -19,9 +19,7 @@ std::string top_json(const std::vector<PageCopy>& pages, const std::vector<TopRo
 /// https://github.com/prometheus/OpenMetrics, 1.0. Only running processes; each metric has its unit in its name.
 std::string openmetrics(const std::vector<PageCopy>& pages);
 
-/// Stays on the terminal until the user leaves.
-void top_screen(const std::string& folder, unsigned interval_ms);
-/// Whether this build can.
-bool has_screen();
+/// Stays on the terminal until the user leaves; false where this build or this terminal cannot be drawn on.
+bool top_screen(const std::string& folder, unsigned interval_ms);
 
 }  // namespace gpupool::cli

@@ -3,8 +3,6 @@
 
 namespace gpupool::cli {
 
-void top_screen(const std::string&, unsigned) {}
-
-bool has_screen() { return false; }
+bool top_screen(const std::string&, unsigned) { return false; }
 
 }  // namespace gpupool::cli

@@ -39,7 +39,13 @@ std::string cut(const std::string& text, int columns) {
   return text.substr(0, end);
 }
 
-// What ends the process without unwinding leaves the terminal as it found it, too; SIGINT and SIGTERM are ncurses' own.
+// SIGINT and SIGTERM end the screen as q does: getch() returns for them.
+constexpr int kRequests[] = {SIGINT, SIGTERM};
+volatile std::sig_atomic_t asked_to_end = 0;
+
+void ask_to_end(int) { asked_to_end = 1; }
+
+// What ends the process without unwinding leaves the terminal as it found it, too.
 termios terminal_before;
 constexpr int kCrashes[] = {SIGQUIT, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 
@@ -51,13 +57,16 @@ void restore_and_crash(int number) {
   raise(number);
 }
 
-/// The terminal belongs to it from beginning to end, whatever throws between.
+/// The terminal belongs to it from beginning to end, whatever throws between; if it can be drawn on.
 class Terminal {
  public:
   Terminal() {
     tcgetattr(STDIN_FILENO, &terminal_before);
-    if (newterm(nullptr, stdout, stdin) == nullptr)
-      throw Problem(Exit::broken, "this terminal cannot be drawn on; gpupool top --once prints the table");
+    struct sigaction request {};  // without SA_RESTART; ncurses replaces no handler
+    request.sa_handler = ask_to_end;
+    for (const int number : kRequests) sigaction(number, &request, nullptr);
+    if (newterm(nullptr, stdout, stdin) == nullptr) return;
+    drawable_ = true;
     for (const int number : kCrashes) signal(number, restore_and_crash);
     cbreak();
     noecho();
@@ -66,11 +75,17 @@ class Terminal {
     ESCDELAY = 50;
   }
   ~Terminal() {
+    for (const int number : kRequests) signal(number, SIG_DFL);
+    if (!drawable_) return;
     endwin();
     for (const int number : kCrashes) signal(number, SIG_DFL);
   }
+  bool drawable() const { return drawable_; }
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
+
+ private:
+  bool drawable_ = false;
 };
 
 class Screen {
@@ -86,7 +101,7 @@ class Screen {
       const std::uint64_t due = last_look_ms_ + interval_ms_;
       timeout(static_cast<int>(due > now ? due - now : 0));
       const int key = getch();
-      if (key == 'q' || key == 3) return;
+      if (key == 'q' || key == 3 || asked_to_end != 0) return;
       if (key == ERR) {
         if (isatty(STDIN_FILENO) != 1) return;
         if (!paused_) look();
@@ -220,13 +235,16 @@ class Screen {
 
 }  // namespace
 
-void top_screen(const std::string& folder, unsigned interval_ms) {
+bool top_screen(const std::string& folder, unsigned interval_ms) {
   std::setlocale(LC_ALL, "");
   const bool unicode = std::string_view{nl_langinfo(CODESET)} == "UTF-8";
   const Terminal terminal;
+  if (!terminal.drawable()) {
+    note("this terminal cannot be drawn on; here is the table, once");
+    return false;
+  }
   Screen(folder, interval_ms, unicode ? Letters::unicode : Letters::ascii).run();
+  return true;
 }
-
-bool has_screen() { return true; }
 
 }  // namespace gpupool::cli

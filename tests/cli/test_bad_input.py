@@ -24,6 +24,8 @@ READERS = {
     "replay": ["replay", "{}"],
     "size": ["size", "{}", "--write", PAGE],
     "config --check": ["config", "--check", "{}"],
+    "cdi --image": ["cdi", "--image", "{}"],
+    "cdi --config": ["cdi", "--config", "{}"],
     "run --config": ["run", "--config", "{}", "--", "true"],
 }
 NO_TRACE = ("report", "replay", "size")

@@ -74,6 +74,19 @@ TEST_CASE("an image's LD_PRELOAD is found in what its runtime says of it") {
   CHECK(command({"cdi", "--image", "/nowhere/at/all"}).status != 0);
 }
 
+TEST_CASE("faults of the configuration file are told, and the image's LD_PRELOAD is given in one way") {
+  const Folder folder;
+  const std::string file = folder.file("bad.json", R"({"pool": {"siez": "1GiB", "size": "much"}})");
+  const Outcome outcome = command({"cdi", "--config", file});
+  CHECK(outcome.status == 1);
+  CHECK(contains(outcome.err, "did you mean pool.size?"));
+  CHECK(contains(outcome.err, "pool.size: \"much\" is not a number"));
+  CHECK(nlohmann::json::parse(outcome.out).contains("devices"));
+  const Outcome both = command({"cdi", "--image", file, "--preload", "/z.so"});
+  CHECK(both.status == 2);
+  CHECK(both.out.empty());
+}
+
 TEST_CASE("a setting that the configuration does not know makes no specification") {
   const Outcome outcome = command({"cdi", "--set", "pool.planted=1"});
   CHECK(outcome.status == 2);

@@ -98,6 +98,14 @@ TEST_CASE("without a driver it says so, and the rest is looked at all the same")
   CHECK(command({"doctor"}).status == 4);
 }
 
+TEST_CASE("what needs a temporary folder is left out where there is none, and the rest is looked at") {
+  const json shown = doctor({{"TMPDIR", "/nowhere"}});
+  CHECK(has(shown, "warning", "frameworks", "not looked at: a temporary folder is needed (TMPDIR): /nowhere/"));
+  CHECK(has(shown, "warning", "child", "not looked at"));
+  CHECK(has(shown, "ok", "front", GPUPOOL_TEST_FRONT));
+  CHECK(has(shown, "ok", "configuration", "valid"));
+}
+
 TEST_CASE("the shell's own settings are judged") {
   CHECK(has(doctor({{"LD_PRELOAD", GPUPOOL_TEST_FRONT}}), "ok", "preload", "is in effect"));
   CHECK(has(doctor({{"LD_PRELOAD", "/nowhere/libgpupool.so"}}), "broken", "preload", "has not loaded it"));

@@ -94,10 +94,12 @@ class Terminal:
         os.write(self.side, keys.encode())
 
     def end(self):
+        """Its status, as the shell would say it, negative for a signal."""
         while self.read():
-            if os.waitpid(self.pid, os.WNOHANG)[0]:
-                return
-        os.waitpid(self.pid, 0)
+            ended, status = os.waitpid(self.pid, os.WNOHANG)
+            if ended:
+                return os.waitstatus_to_exitcode(status)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 
 class OpenMetrics:
@@ -226,7 +228,7 @@ class Live(unittest.TestCase):
                     wait_for(lambda: termios.tcgetattr(screen.side)[3] & termios.ECHO)
                     self.assertEqual(termios.tcgetattr(screen.side)[:4], before[:4])
                     screen.until(r"\x1b\[\?1049l")
-                    screen.end()
+                    self.assertEqual(screen.end(), {3: -3, 11: -11}.get(way, 0))
 
     def test_colours_are_for_terminals_that_take_them(self):
         environment = {"PATH": "/usr/bin:/bin", "GPUPOOL_POOL_SIEZ": "1GiB"}
@@ -237,10 +239,11 @@ class Live(unittest.TestCase):
                 screen.end()
                 self.assertEqual("\x1b[33mwarning" in text, coloured)
 
-    def test_a_terminal_that_cannot_be_drawn_on_is_told(self):
-        screen = Terminal({"PATH": "/usr/bin:/bin", "TERM": "no-such-terminal"}, "top")
-        screen.until("this terminal cannot be drawn on; gpupool top --once prints the table")
-        screen.end()
+    def test_a_terminal_that_cannot_be_drawn_on_gets_the_table_once(self):
+        with Holder() as holder:
+            screen = Terminal({**holder.environment, "TERM": "no-such-terminal"}, "top")
+            screen.until(rf"this terminal cannot be drawn on; here is the table, once.*{holder.program.pid} ")
+            self.assertEqual(screen.end(), 0)
 
     def test_size_shows_its_progress_on_a_terminal(self):
         screen = Terminal(ON_A_CARD, "size", "--steps", "20", "--", PROGRAM, "steps")

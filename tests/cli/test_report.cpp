@@ -71,6 +71,26 @@ TEST_CASE("a file that is given twice counts once, and that is said") {
   CHECK(contains(one.err, "again.json is given twice, and counts once\n"));
 }
 
+TEST_CASE("many ranks are told apart, and none is counted twice") {
+  const Folder folder;
+  std::vector<std::string> words{"report", "--json"};
+  for (int rank = 0; rank < 200; ++rank)
+    words.push_back(folder.file("rank" + std::to_string(rank) + ".json", read_text(sample(0))));
+  words.push_back(words.back());
+  const Outcome all = command(words);
+  CHECK(nlohmann::json::parse(all.out).at("pools").size() == 200);
+  CHECK(contains(all.err, "rank199.json is given twice, and counts once\n"));
+}
+
+TEST_CASE("programs get JSON also where nothing was left behind, and a folder that is none is told") {
+  const Folder folder;
+  const Outcome none = command({"report", "--leftover", "--json"}, {{"GPUPOOL_STATS_PAGES", folder / ""}});
+  CHECK(none.status == 0);
+  CHECK(nlohmann::json::parse(none.out).at("pools").empty());
+  const Outcome nowhere = command({"report", "--leftover"}, {{"GPUPOOL_STATS_PAGES", "/nowhere"}});
+  CHECK(contains(nowhere.err, "/nowhere: No such file or directory"));
+}
+
 TEST_CASE("--html writes a new page, and replaces nothing") {
   const Folder folder;
   const std::string page = folder / "page.html";
@@ -87,8 +107,11 @@ TEST_CASE("--html writes a new page, and replaces nothing") {
 
 TEST_CASE("what is no report is named") {
   CHECK(contains(fault(""), "r.json: is empty"));
-  CHECK(contains(fault("\n{"), "r.json: parse error at line 2"));
-  CHECK(contains(fault("{\"gpupool_report\": 1, "), "parse error"));
+  CHECK(contains(fault("\n{"), "r.json: line 2, column 2: the file ends too early"));
+  CHECK(contains(fault("{\"gpupool_report\": 1, "), "r.json: line 1, column 23: the file ends too early"));
+  CHECK(contains(fault("{\n \"a\": zz}"), "r.json: line 2, column 7: is no JSON"));
+  CHECK(contains(fault("{\"a\": 1e999}"), "r.json: holds a number that is too large"));
+  CHECK(contains(fault("  \n \n"), "r.json: holds nothing but blanks"));
   CHECK(contains(fault("[]"), "is no report of gpupool"));
   CHECK(contains(fault("{\"a\": 1}"), "is no report of gpupool"));
   CHECK(contains(fault(R"({"gpupool_report": 99, "process": {}})"),
@@ -98,7 +121,7 @@ TEST_CASE("what is no report is named") {
   CHECK(contains(fault(R"({"gpupool_report": 1, "process": {"pid": "x"}})"), "process.pid is not a count"));
   CHECK(contains(fault(R"({"gpupool_report": 1, "process": {}, "pools": [{}, {"live.peak": -1}]})"),
                  "pools[1].live.peak is not a count"));
-  CHECK(contains(fault(std::string(100'000, '[')), "parse error"));
+  CHECK(contains(fault(std::string(100'000, '[')), "ends too early"));
   const Outcome missing = command({"report", "/nonexistent.json"});
   CHECK(missing.status == 3);
   CHECK(missing.err == "gpupool: report: error: /nonexistent.json: No such file or directory\n");
@@ -106,6 +129,20 @@ TEST_CASE("what is no report is named") {
 }
 
 #ifdef GPUPOOL_TEST_DRIVER
+TEST_CASE("a process without a live page has a name in its report all the same") {
+  const std::string strategy = GENERATE("best_fit", "passthrough");
+  const Folder folder;
+  const std::string run = folder / "run.json";
+  command({"run", "--set", "stats.pages=", "--strategy", strategy, "--stats", run, "--", GPUPOOL_TEST_PROGRAM, "plain"},
+          {{"LD_LIBRARY_PATH", GPUPOOL_TEST_DRIVER}, {"GPUPOOL_SIM_MEMORY", "4GiB"}, {"RANK", "3"}});
+  const json process = json::parse(read_text(run)).at("process");
+  CHECK(process.at("pid") != 0);
+  CHECK(process.at("executable") == GPUPOOL_TEST_PROGRAM);
+  CHECK(process.at("host") != "");
+  CHECK(process.at("rank") == "3");
+  CHECK(process.at("strategy") == strategy);
+}
+
 TEST_CASE("a recorded trace tells what the run's own report tells, or that it was not recorded") {
   const auto [name, strategy] = GENERATE(table<std::string, std::string>({{"plain", "best_fit"},
                                                                           {"plain", "auto_growth"},

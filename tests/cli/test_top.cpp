@@ -68,8 +68,11 @@ TEST_CASE("top: in numbers, the report and the rates") {
 TEST_CASE("top: nobody there, no folder, and what is no page") {
   const Folder folder;
   const Variables here{{"GPUPOOL_STATS_PAGES", folder / ""}};
-  CHECK(command({"top"}, here).err == "gpupool: no process of this user has a pool\n");
-  CHECK(command({"top", "--openmetrics"}, {{"GPUPOOL_STATS_PAGES", "/nonexistent"}}).status == 0);
+  CHECK(command({"top"}, here).err ==
+        "gpupool: no process of this user has a pool with a live page in " + (folder / "") + "\n");
+  const Outcome nowhere = command({"top", "--openmetrics"}, {{"GPUPOOL_STATS_PAGES", "/nonexistent"}});
+  CHECK(nowhere.status == 0);
+  CHECK(nowhere.err == "gpupool: /nonexistent: No such file or directory\n");
   const std::string name = "gpupool-" + std::to_string(geteuid()) + "-x";
   std::filesystem::permissions(folder.file(name, "gpupool\ngarbage"), std::filesystem::perms(0600));
   CHECK(contains(command({"top"}, here).err, "is cut short: 15 bytes are left of "));
