@@ -16,6 +16,8 @@
 namespace gpupool::cli {
 namespace {
 
+constexpr std::string_view kStandardOutput = "-";
+
 bool is_set(const char* variable) {
   const char* value = std::getenv(variable);
   return value != nullptr && *value != '\0';
@@ -87,6 +89,7 @@ std::string trimmed(std::string text) {
 }
 
 void write_new_file(const std::string& path, std::string_view text) {
+  if (path == kStandardOutput) return print(text);
   const FileLimitTold told;
   const int file = new_file(path);
   bool complete = write_all(file, text);
@@ -98,6 +101,7 @@ void write_new_file(const std::string& path, std::string_view text) {
 }
 
 void check_new_file(const std::string& path) {
+  if (path == kStandardOutput) return;
   close(new_file(path));
   unlink(path.c_str());
 }

@@ -42,7 +42,8 @@ std::string padded(std::string_view text, std::size_t width);
 /// Without blanks at its end.
 std::string trimmed(std::string text);
 
-/// Creates `path`, which must not exist, with this content; never replaces or follows anything. Throws a Problem.
+/// Creates `path`, which must not exist, with this content; never replaces or follows anything. "-" is standard output.
+/// Throws a Problem.
 void write_new_file(const std::string& path, std::string_view text);
 
 /// A Problem where write_new_file() would have one now: before work that may take hours.

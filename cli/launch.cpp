@@ -51,7 +51,7 @@ void send(pid_t program, const std::string& mark, int signal) {
 Problem refusal(const std::string& program, int error) {
   const bool missing = error == ENOENT || error == ENOTDIR;
   return {missing ? Exit::not_found : Exit::not_executable,
-          escaped(program, program.size()) + ": " + error_text(error)};
+          (program.empty() ? in_quotes(program) : escaped(program, program.size())) + ": " + error_text(error)};
 }
 
 }  // namespace

@@ -52,7 +52,8 @@ Generated from `cli/verbs.def` by `gpupool help --as markdown`; change the table
 completions of bash, zsh and fish come from the same table: `gpupool help --as man`, `--as bash`, `--as zsh`, `--as fish`.
 
 What a verb finds goes to standard output, what it has to say about its work to standard error. Colours appear only on a
-terminal, and never when `NO_COLOR` is set. Sizes are written as in [the configuration](configuration.md).
+terminal, and never when `NO_COLOR` is set. Sizes are written as in [the configuration](configuration.md). A file that a verb writes is
+a new one, for nothing is overwritten; `-` as its name is standard output.
 )";
 
 constexpr std::string_view kTail = R"(

@@ -1,8 +1,10 @@
 // `gpupool report`: one process in full, or many ranks side by side; on the terminal, as JSON, or as a page.
 #include <sys/stat.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "cli/console.h"
@@ -41,6 +43,24 @@ std::vector<std::string> each_once(const std::vector<std::string>& files) {
   return once;
 }
 
+// A process that has written a report and a trace, or whose report was copied. It stays in all sums: which file is too
+// many is not for us to say.
+void tell_of_one_process(const std::vector<ProcessReport>& reports) {
+  std::map<std::tuple<std::string, std::uint64_t, std::string>, std::vector<std::string>> of_process;
+  for (const ProcessReport& one : reports) {
+    if (one.pid == 0) continue;
+    std::vector<std::string>& files = of_process[{one.host, one.pid, one.executable}];
+    if (files.empty() || files.back() != one.file) files.push_back(one.file);  // a trace has a report for each device
+  }
+  for (const auto& [process, files] : of_process) {
+    if (files.size() == 1) continue;
+    std::string line = escaped(files[0], files[0].size()) + " and " + escaped(files[1], files[1].size());
+    if (files.size() > 2) line += " (and " + std::to_string(files.size() - 2) + " more)";
+    note(line + " are of one process, " + std::to_string(std::get<1>(process)) + " on " +
+         escaped(std::get<0>(process)) + ", which sums count " + std::to_string(files.size()) + " times");
+  }
+}
+
 }  // namespace
 
 Exit report_verb(const Arguments& arguments) {
@@ -68,6 +88,7 @@ Exit report_verb(const Arguments& arguments) {
   if (arguments.has("--leftover")) leftovers.find(reports);
   while (timelines.size() < reports.size()) timelines.push_back(timeline_of(reports[timelines.size()]));
   if (arguments.has("--write")) leftovers.write(arguments.value("--write"));
+  tell_of_one_process(reports);
   if (reports.empty()) note("no process has left a page behind");
   if (reports.empty() && !arguments.has("--json")) return Exit::ok;
   if (arguments.has("--html")) {

@@ -24,6 +24,7 @@ void apply(Loaded& loaded, const Setting& setting) {
   if (!tried.diagnostics.empty()) {
     Diagnostic fault = tried.diagnostics.front();
     fault.used.clear();
+    fault.ignored = false;  // nothing is done
     throw Problem(Exit::usage, fault.message());
   }
   tried.diagnostics = loaded.diagnostics;

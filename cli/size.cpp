@@ -1,6 +1,6 @@
 // `gpupool size`: how large the pool should be next time, by one counted run or by replaying traces.
 #include <algorithm>
-#include <cmath>
+#include <cstdio>
 
 #include "cli/cards.h"
 #include "cli/console.h"
@@ -64,8 +64,9 @@ Exit by_traces(const Arguments& arguments) {
   }
   Exit status = Exit::ok;
   if (worst > target) {
-    note("no pool.handle reaches the target; with the smallest one " +
-         to_text(Share{static_cast<std::uint32_t>(worst * Share::kWhole)}) + " is wasted");
+    char wasted[32];
+    std::snprintf(wasted, sizeof wasted, "%.2f%%", worst * 100);
+    note("no pool.handle reaches the target; with the smallest one " + std::string{wasted} + " is wasted");
     status = Exit::warning;
   }
   SizePlan plan;

@@ -26,7 +26,7 @@ std::string to_text(const Source& source) {
 std::string Diagnostic::message() const {
   std::string text = to_text(source);
   if (!key.empty()) text += (text.empty() ? "" : ": ") + escaped(key);
-  text += (text.empty() ? "" : ": ") + problem;
+  text += (text.empty() ? "" : ": ") + problem + (ignored ? " and is ignored" : "");
   if (!nearest.empty()) text += "; did you mean " + nearest + "?";
   if (!used.empty()) text += "; using " + used;
   return text;

@@ -25,10 +25,11 @@ enum class Severity {
 struct Diagnostic {
   Severity severity = Severity::warning;
   Source source;
-  std::string key;      // pool.size; empty where no key is known
-  std::string problem;  // the offending text, quoted, and what is wrong with it
-  std::string nearest;  // the name that was probably meant; empty without one
-  std::string used;     // what holds instead; empty where the fault is merely ignored
+  std::string key;       // pool.size; empty where no key is known
+  std::string problem;   // the offending text, quoted, and what is wrong with it
+  std::string nearest;   // the name that was probably meant; empty without one
+  std::string used;      // what holds instead; empty where nothing does
+  bool ignored = false;  // what is wrong has no effect
 
   // file.json:3:5: pool.strategy: "best" is not one of ...; did you mean best_fit?; using best_fit (default)
   std::string message() const;

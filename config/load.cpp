@@ -138,12 +138,8 @@ class Loader {
       if (environment_name(row.key) == name) return set(source, row.key, text, JsonType::string);
       names.push_back(environment_name(row.key));
     }
-    report({Severity::warning,
-            source,
-            {},
-            "is no variable of gpupool and is ignored",
-            std::string{nearest_name(name, names)},
-            {}});
+    report(
+        {Severity::warning, source, {}, "is no variable of gpupool", std::string{nearest_name(name, names)}, {}, true});
   }
 
   void device_or_unknown(const Source& source, std::string_view key, std::string_view text, JsonType type) {
@@ -165,9 +161,10 @@ class Loader {
       report({Severity::warning,
               source,
               std::string{key},
-              in_quotes(device) + " is neither a CUDA ordinal nor a UUID (GPU-... or MIG-...) and is ignored",
+              in_quotes(device) + " is neither a CUDA ordinal nor a UUID (GPU-... or MIG-...)",
               {},
-              {}});
+              {},
+              true});
       return;
     }
     Options scratch;
@@ -180,7 +177,7 @@ class Loader {
 
   void group(const Source& source, std::string_view key, JsonType type) {
     if (type == JsonType::empty_object) return;
-    report({Severity::warning, source, std::string{key}, "is a group of options, not a value, and is ignored", {}, {}});
+    report({Severity::warning, source, std::string{key}, "is no value but a group of options", {}, {}, true});
   }
 
   void refuse(const Source& source, std::string_view key, const OptionRow& row, std::string_view text, Fault fault,
@@ -198,7 +195,7 @@ class Loader {
     keys.emplace_back(kDevicesKey);
     std::string nearest{nearest_name(rest, keys)};
     if (!nearest.empty()) nearest.insert(0, escaped(prefix));
-    report({Severity::warning, source, std::string{key}, "is no option and is ignored", std::move(nearest), {}});
+    report({Severity::warning, source, std::string{key}, "is no option", std::move(nearest), {}, true});
   }
 
   void report(Diagnostic diagnostic) {

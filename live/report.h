@@ -69,7 +69,7 @@ std::string report_text(const Report& report);
 std::string report_json(const Report& report);
 
 /// Writes a new file beside `path` and gives it the name when it is complete: mode 0600, no link followed, and with a
-/// suffix where the name is taken. Returns the name, empty when the file could not be written.
+/// suffix where the name is taken. A device takes it as it is. Returns the name; empty: errno says why.
 std::string write_report(const std::string& path, std::string_view text);
 
 }  // namespace gpupool

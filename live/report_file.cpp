@@ -7,12 +7,11 @@
 #include <cerrno>
 
 #include "live/report.h"
+#include "live/taken.h"
 #include "live/write_all.h"
 
 namespace gpupool {
 namespace {
-
-constexpr int kMostSuffixes = 1000;
 
 // A file that nobody else has, in the folder of `path`, complete and closed; empty on failure.
 std::string complete_temporary(const std::string& path, std::string_view text) {
@@ -20,8 +19,11 @@ std::string complete_temporary(const std::string& path, std::string_view text) {
   const int file = mkostemp(name.data(), O_CLOEXEC);  // created exclusively, mode 0600
   if (file < 0) return "";
   const bool complete = write_all(file, text) && fchmod(file, 0600) == 0;
+  int error = errno;
   if (close(file) == 0 && complete) return name;
+  if (complete) error = errno;
   unlink(name.c_str());
+  errno = error;
   return "";
 }
 
@@ -38,18 +40,36 @@ Claim claim(const std::string& temporary, const std::string& name) {
   return rename(temporary.c_str(), name.c_str()) == 0 ? Claim::kOurs : Claim::kImpossible;
 }
 
+bool write_to_device(const std::string& path, std::string_view text) {
+  const int file = open_device(path);
+  if (file < 0) return false;
+  const bool complete = write_all(file, text);
+  const int error = errno;
+  close(file);
+  errno = error;
+  return complete;
+}
+
 }  // namespace
 
 std::string write_report(const std::string& path, std::string_view text) {
+  const Taken by = taken(path);
+  if (by == Taken::kByDevice) return write_to_device(path, text) ? path : "";
+  if (by == Taken::kByOther) {
+    errno = EOPNOTSUPP;
+    return "";
+  }
   const std::string temporary = complete_temporary(path, text);
   if (temporary.empty()) return "";
   Claim got = Claim::kTaken;
   std::string name;
   for (int suffix = 0; suffix < kMostSuffixes && got == Claim::kTaken; ++suffix) {
-    name = suffix == 0 ? path : path + "." + std::to_string(suffix);
+    name = suffixed(path, suffix);
     got = claim(temporary, name);
   }
+  const int error = errno;
   unlink(temporary.c_str());
+  errno = error;
   return got == Claim::kOurs ? name : "";
 }
 

@@ -16,38 +16,50 @@ Timelines::Timelines(Fence& fence, ReusePolicy policy, const Fragments& fragment
 }
 
 Line Timelines::line_of(StreamRef stream, bool per_thread) {
-  Line unused = 0;
-  for (Line i = 1; i < lines_.size(); ++i) {
-    if (lines_[i].alive && lines_[i].stream == stream) return i;
-    if (!lines_[i].alive && fragments_.count(i) == 0) unused = i;
-  }
-  if (unused == 0) {
-    unused = static_cast<Line>(lines_.size());
-    lines_.emplace_back();
-  }
-  for (Timeline& other : lines_) {
-    if (unused < other.waited.size()) other.waited[unused] = 0;
-  }
+  if (const auto known = of_stream_.find(stream); known != of_stream_.end()) return known->second;
+  const std::size_t place = unused();
+  const Line fresh = free_lines_[place];
+  of_stream_.emplace(stream, fresh);
+  free_lines_[place] = free_lines_.back();
+  free_lines_.pop_back();
   if (streams_alive_ == 1) record_put_off();
-  Timeline& line = lines_[unused];
+  Timeline& line = lines_[fresh];
+  if (line.recorded != 0) forget_waits_for(fresh);
   for (const Record& record : line.ring) spare(record.event);
   line = Timeline{};
   line.stream = stream;
   line.per_thread = per_thread;
   line.alive = true;
   ++streams_alive_;
-  return unused;
+  return fresh;
+}
+
+/// The place among the free lines of one that no fragment names, made if there is none.
+std::size_t Timelines::unused() {
+  for (std::size_t i = 0; i < free_lines_.size(); ++i) {
+    if (fragments_.count(free_lines_[i]) == 0) return i;
+  }
+  lines_.emplace_back();
+  free_lines_.push_back(static_cast<Line>(lines_.size() - 1));
+  return free_lines_.size() - 1;
+}
+
+void Timelines::forget_waits_for(Line owner) {
+  for (Timeline& other : lines_) {
+    if (owner < other.waited.size()) other.waited[owner] = 0;
+  }
 }
 
 void Timelines::ending(StreamRef stream, StreamEnd end) {
-  for (Line i = 1; i < lines_.size(); ++i) {
-    Timeline& line = lines_[i];
-    if (!line.alive || line.stream != stream) continue;
-    int ignored = 0;
-    if (line.put_off && end == StreamEnd::kAhead) make_record(line, line.stream, Timing::kLate, ignored);
-    line.alive = false;
-    --streams_alive_;
-  }
+  const auto known = of_stream_.find(stream);
+  if (known == of_stream_.end()) return;
+  Timeline& line = lines_[known->second];
+  int ignored = 0;
+  if (line.put_off && end == StreamEnd::kAhead) make_record(line, line.stream, Timing::kLate, ignored);
+  free_lines_.push_back(known->second);
+  of_stream_.erase(known);
+  line.alive = false;
+  --streams_alive_;
 }
 
 std::uint64_t Timelines::mark_now(Timeline& line, int& error) {

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "pool/fence.h"
@@ -123,6 +124,8 @@ class Timelines {
   bool puts_off(const Timeline& line, std::uint64_t bytes) const {
     return !line.per_thread && streams_alive_ <= 1 && bytes <= stats_.reserved.current() / kLargeShare;
   }
+  std::size_t unused();
+  void forget_waits_for(Line owner);
   std::uint64_t mark_now(Timeline& line, int& error);
 
   Fence& fence_;
@@ -130,6 +133,8 @@ class Timelines {
   const Fragments& fragments_;
   Stats& stats_;
   std::vector<Timeline> lines_;
+  std::unordered_map<StreamRef, Line> of_stream_;  // of those that are alive
+  std::vector<Line> free_lines_;                   // of streams that are gone; fragments may still name some
   std::vector<EventId> spare_events_;
   unsigned streams_alive_ = 0;
   unsigned patience_ms_ = 0;

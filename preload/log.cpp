@@ -11,12 +11,15 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <string_view>
 
+#include "config/text.h"
 #include "preload/quiet_signals.h"
 
 namespace gpupool::log {
@@ -55,7 +58,7 @@ spdlog::level::level_enum level_of(LogLevel level) {
 }
 
 // A file of this user's own, or a device such as /dev/null; never through a link, never one that has another name, and
-// no pipe that would have to be waited for. -1: none. The status by system call, as in config/file.cpp.
+// no pipe that would have to be waited for. -1: none, errno says why. The status by system call, as in config/file.cpp.
 int open_log(const std::string& path) {
   int file = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
   if (file >= 0 && file <= STDERR_FILENO) {  // the numbers of the standard streams are the program's
@@ -69,6 +72,7 @@ int open_log(const std::string& path) {
   if (told && S_ISREG(status.st_mode) && status.st_uid == geteuid() && status.st_nlink == 1) return file;
   if (told && S_ISCHR(status.st_mode)) return file;
   close(file);
+  errno = EPERM;
   return -1;
 }
 
@@ -97,8 +101,13 @@ class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
 spdlog::logger* make_logger() {
   std::shared_ptr<spdlog::sinks::sink> sink;
   // A log that cannot be opened must not stop the program; stderr says what there is to say.
-  if (settings().path != "stderr") {
-    if (const int file = open_log(settings().path); file >= 0) sink = std::make_shared<FileSink>(file);
+  if (const std::string& path = settings().path; path != "stderr") {
+    if (const int file = open_log(path); file >= 0) {
+      sink = std::make_shared<FileSink>(file);
+    } else {
+      const std::string why = std::strerror(errno);
+      write_line(STDERR_FILENO, "gpupool: log.path: " + escaped(path, path.size()) + ": " + why + "; using stderr\n");
+    }
   }
   if (!sink) sink = std::make_shared<FileSink>(STDERR_FILENO);
   auto logger = std::make_unique<spdlog::logger>("gpupool", std::move(sink));

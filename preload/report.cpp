@@ -5,10 +5,13 @@
 
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <string>
 
 #include "config/text.h"
 #include "live/report.h"
+#include "live/taken.h"
 #include "live/write_all.h"
 #include "preload/log.h"
 #include "preload/process.h"
@@ -39,8 +42,12 @@ void report_process(Process& ending, bool inside, const Guard& guard) {
   if (stats.summary) say(report_text(report));
   if (stats.path.empty()) return;
   const std::string path = file_path(stats.path, ending.pid, ".json");
-  if (write_report(path, report_json(report)).empty())
-    say("gpupool: cannot write the report " + escaped(path, path.size()) + "\n");
+  const std::string name = write_report(path, report_json(report));
+  const int error = errno;
+  if (name.empty())
+    say("gpupool: cannot write the report " + escaped(path, path.size()) + ": " + std::strerror(error) + "\n");
+  else if (name != path)
+    log::warn(taken_text(path, "report", name));
 }
 
 }  // namespace

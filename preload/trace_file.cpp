@@ -10,12 +10,12 @@
 #include <new>
 #include <string_view>
 
+#include "live/taken.h"
 #include "live/write_all.h"
 
 namespace gpupool {
 namespace {
 
-constexpr int kMostSuffixes = 1000;
 constexpr int kLevel = 1;  // of zstd: the program needs the processor more than we the disk
 
 int create_new(const std::string& path) {
@@ -48,8 +48,12 @@ void TraceFile::disown() {
 }
 
 bool TraceFile::create(const std::string& path) {
-  for (int suffix = 0; suffix < kMostSuffixes; ++suffix) {
-    path_ = suffix == 0 ? path : path + "." + std::to_string(suffix);
+  path_ = path;
+  const Taken by = taken(path);
+  if (by == Taken::kByDevice) file_ = open_device(path);
+  if (by == Taken::kByOther) errno = EOPNOTSUPP;
+  for (int suffix = 0; suffix < kMostSuffixes && (by == Taken::kByNone || by == Taken::kByFile); ++suffix) {
+    path_ = suffixed(path, suffix);
     file_ = create_new(path_);
     if (file_ >= 0 || errno != EEXIST) break;
   }

@@ -20,7 +20,7 @@ class TraceFile {
   TraceFile(const TraceFile&) = delete;
   TraceFile& operator=(const TraceFile&) = delete;
 
-  /// Under `path`, or with a suffix where that is taken. False: errno says why.
+  /// Under `path`, or with a suffix where that is taken by a file. False: errno says why.
   bool create(const std::string& path);
   const std::string& path() const { return path_; }
 

@@ -9,6 +9,7 @@
 
 #include "config/text.h"
 #include "live/futex.h"
+#include "live/taken.h"
 #include "preload/log.h"
 #include "preload/quiet_thread.h"
 
@@ -35,7 +36,10 @@ void TraceWriter::finish() {
 }
 
 void TraceWriter::run() try {
-  if (!file_.create(wanted_path_)) complain("cannot write the trace", errno);
+  if (!file_.create(wanted_path_))
+    complain("cannot write the trace", errno);
+  else if (file_.path() != wanted_path_)
+    log::warn(taken_text(wanted_path_, "trace", file_.path()));
   append_text();
   for (bool stop = false; !stop;) {
     futex_wait(stop_, 0, std::chrono::milliseconds(kWakeMs));

@@ -12,6 +12,7 @@
 #include "cli/size/caches.h"
 #include "cli/size/plan.h"
 #include "cli/size/watch.h"
+#include "config/table.h"
 #include "config/text.h"
 
 namespace gpupool::cli {
@@ -28,9 +29,19 @@ std::optional<Number> number_of(const Arguments& arguments, std::string_view opt
   Number number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc{} || end != text.data() + text.size() || !(number > 0) || !(number < 1e9)) {
-    throw Problem(Exit::usage, std::string{option} + ": " + in_quotes(text) + " is no number of " + std::string{unit});
+    throw Problem(Exit::usage, std::string{option} + ": " + in_quotes(text) + " is no number of " + std::string{unit} +
+                                   " above 0 and below a billion");
   }
   return number;
+}
+
+// Told, because whoever waits for a report there, be it another size around this one, waits in vain.
+void tell_what_gets_nothing(const Environment& environment) {
+  for (const char* key : {"stats.path", "stats.pages"}) {
+    const std::string given = value_of(environment, environment_name(key));
+    if (given.empty()) continue;
+    note(std::string{key} + "=" + escaped(given, given.size()) + " gets nothing of this run, which is counted here");
+  }
 }
 
 struct Found {
@@ -70,6 +81,7 @@ Exit size_by_running(const Arguments& arguments) {
   Environment environment = own_environment();
   prepare(environment, "size", arguments);
   set(environment, {"pool.strategy", arguments.has("--pooled") ? "auto_growth" : "passthrough"});
+  tell_what_gets_nothing(environment);
   const CountedRun run(environment);
   if (arguments.has("--unify")) {
     for (const std::string& line : unify(environment)) note(line);

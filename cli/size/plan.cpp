@@ -59,11 +59,14 @@ Exit kept(const Arguments& arguments, const Json& next, Exit status) {
 Bytes with_margin(Bytes need, Share margin) { return rounded_up(need + margin.of(need)); }
 
 Share share_of(std::string_view option, const std::string& text) {
+  const grammar::Quantity q = grammar::scan(text);
   Share share;
-  if (text == "0" || text == "0%") return share;
-  const Fault fault = parse(text, share);
-  if (fault != Fault::none)
-    throw Problem(Exit::usage, std::string{option} + ": " + in_quotes(text) + " " + std::string{fault_text(fault)});
+  const bool is_percent = q.unit == "%";
+  const bool is_share = q.fault == Fault::none && (is_percent || q.unit.empty());
+  const unsigned __int128 parts = is_share ? q.times(Share::kWhole / (is_percent ? 100 : 1)) : 0;
+  if (!is_share || parts > Share::kWhole)
+    throw Problem(Exit::usage, std::string{option} + ": " + in_quotes(text) + " is no share from 0% to 100%");
+  share.parts_per_billion = static_cast<std::uint32_t>(parts);
   return share;
 }
 

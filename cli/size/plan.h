@@ -31,7 +31,7 @@ struct SizePlan {
 /// The need and the margin, rounded up to a step.
 Bytes with_margin(Bytes need, Share margin);
 
-/// A share above 0, up to the whole; here 0% is one, too. `option` is what a Problem names.
+/// A share up to the whole; unlike one of a card it may be less than 1%. `option` is what a Problem names.
 Share share_of(std::string_view option, const std::string& text);
 
 /// Prints what was found and writes --write; returns `status`.

@@ -24,6 +24,8 @@ std::vector<Trace> read_any(Source& source) {
   const auto refuse = [&](const char* problem) {
     throw Problem(Exit::input, escaped(source.path(), source.path().size()) + ": " + problem);
   };
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // as Excel and Notepad put in front of text
+  source.skip(kByteOrderMark);
   const std::string_view start = source.peek(8);
   if (start.empty()) refuse("is empty");
   if (start.size() == 8 && std::memcmp(start.data(), &kTraceFileMagic, 8) == 0) return read_recorded(source);

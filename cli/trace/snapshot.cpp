@@ -65,9 +65,11 @@ class Snapshot {
   }
 
   std::uint64_t size(Value dict, std::string_view key) const {
-    const auto bytes = static_cast<std::uint64_t>(number(dict, key));
-    if (bytes > kLargestRequest) refuse("a block of " + std::to_string(bytes) + " bytes is more than any card has");
-    return bytes;
+    const std::int64_t bytes = number(dict, key);
+    if (bytes < 0) refuse("a block of " + std::to_string(bytes) + " bytes is less than none");
+    const auto size = static_cast<std::uint64_t>(bytes);
+    if (size > kLargestRequest) refuse("a block of " + std::to_string(bytes) + " bytes is more than any card has");
+    return size;
   }
 
   // Snapshots of old versions have no times.

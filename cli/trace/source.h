@@ -25,6 +25,10 @@ class Source {
 
   /// What comes next, without reading it; fewer bytes only at the end.
   std::string_view peek(std::size_t bytes);
+  /// Reads this, if it is what comes next.
+  void skip(std::string_view expected) {
+    if (peek(expected.size()) == expected) take(expected.size());
+  }
   /// The next line without its end; false at the end of the file. Valid until the next call. Longer ones than
   /// kLongestLine are faults.
   bool line(std::string_view& text);

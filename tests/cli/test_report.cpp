@@ -80,6 +80,9 @@ TEST_CASE("many ranks are told apart, and none is counted twice") {
   const Outcome all = command(words);
   CHECK(nlohmann::json::parse(all.out).at("pools").size() == 200);
   CHECK(contains(all.err, "rank199.json is given twice, and counts once\n"));
+  CHECK(contains(all.err, "rank0.json and " + (folder / "rank1.json") + " (and 198 more) are of one process, "));
+  CHECK(contains(all.err, "which sums count 200 times\n"));
+  CHECK(command({"report", sample(0), sample(1)}).err.empty());
 }
 
 TEST_CASE("programs get JSON also where nothing was left behind, and a folder that is none is told") {
@@ -103,6 +106,9 @@ TEST_CASE("--html writes a new page, and replaces nothing") {
   CHECK(again.err == "gpupool: report: error: " + page + ": exists already and is not overwritten\n");
   CHECK(read_text(page) == text);
   CHECK(command({"report", sample(0), "--html", "/nonexistent/page.html"}).status == 5);
+  const Outcome shown = command({"report", sample(0), "--html", "-"});
+  CHECK(shown.status == 0);
+  CHECK(shown.out == text);
 }
 
 TEST_CASE("what is no report is named") {

@@ -92,6 +92,7 @@ TEST_CASE("the exit status is the program's") {
   const Outcome missing = command({"run", "--", "no-such-program"});
   CHECK(missing.status == 127);
   CHECK(missing.err == "gpupool: run: error: no-such-program: No such file or directory\n");
+  CHECK(command({"run", "--", ""}).err == "gpupool: run: error: \"\": No such file or directory\n");
   const Folder folder;
   CHECK(command({"run", "--", folder.file("text", "no program")}).status == 126);
 }
@@ -111,6 +112,7 @@ TEST_CASE("a wrong setting starts nothing") {
   refused({"--size", "100"}, 2, "pool.size: \"100\" has no unit");
   refused({"--strategy", "bestfit"}, 2, "did you mean best_fit?");
   refused({"--set", "pool.siez=1GiB"}, 2, "did you mean pool.size?");
+  refused({"--set", "pool.siez=1GiB"}, 2, "pool.siez: is no option; did");
   refused({"--set", "pool.size"}, 2, "is not KEY=VALUE");
   refused({"--config", folder / "none.json"}, 3, "none.json: does not exist");
   refused({"--config", folder.file("c.json", "{\"pool\": ]}")}, 3, "c.json:1:10");

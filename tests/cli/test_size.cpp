@@ -116,6 +116,8 @@ TEST_CASE("--target-waste takes the largest handle that keeps it") {
   const Outcome impossible = command({"size", trace, "--target-waste", "0%"});
   CHECK(impossible.status == 1);
   CHECK(contains(impossible.err, "no pool.handle reaches the target"));
+  CHECK(command({"size", trace, "--margin", "0.5%"}).status == 0);
+  CHECK(contains(command({"size", trace, "--margin", "100.1%"}).err, "\"100.1%\" is no share from 0% to 100%"));
 }
 
 TEST_CASE("traces or a program, and something to count") {
@@ -127,6 +129,7 @@ TEST_CASE("traces or a program, and something to count") {
   CHECK(contains(command({"size", "--", "true"}).err, "no process of it used device memory"));
   CHECK(command({"size", "--", "no-such-program"}).status == 127);
   CHECK(command({"size", "--margin", "lots", "--", "true"}).status == 2);
+  CHECK(contains(command({"size", "--seconds", "0", "--", "true"}).err, "above 0 and below a billion"));
   CHECK(command({"size", "--steps", "0", "--", "true"}).status == 2);
   CHECK(command({"size", "--seconds", "nan", "--", "true"}).status == 2);
   CHECK(contains(command({"size", "--target-waste", "1%", "--", "true"}).err, "--target-waste: goes with traces"));
@@ -284,6 +287,16 @@ TEST_CASE("a framework's cache that is left on is told, and one that is switched
   variables["PYTORCH_CUDA_ALLOC_CONF"] = "backend:cudaMallocAsync";
   CHECK_FALSE(contains(command({"size", "--", "sh", "-c", program}, variables).out, "PyTorch"));
 }
+
+#ifdef GPUPOOL_TEST_DRIVER
+TEST_CASE("size around size says whose the count is") {
+  const Outcome outer = command({"size", "--", GPUPOOL_TEST_COMMAND, "size", "--", GPUPOOL_TEST_PROGRAM, "plain"},
+                                {{"LD_LIBRARY_PATH", GPUPOOL_TEST_DRIVER}});
+  CHECK(outer.status == 4);
+  CHECK(contains(outer.out, "next time: pool.size=64MiB"));  // the inner one's
+  CHECK(contains(outer.err, "%p.json gets nothing of this run, which is counted here"));
+}
+#endif
 
 TEST_CASE("--seconds interrupts the program and counts all the same") {
   CHECK(command({"size", "--seconds", "soon", "--", "true"}).status == 2);

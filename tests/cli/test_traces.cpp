@@ -104,6 +104,12 @@ TEST_CASE("CSV: requests, frees, streams, comments") {
   CHECK(trace.streams == 2);
 }
 
+TEST_CASE("CSV: a byte-order mark in front is no part of it") {
+  CHECK(trace_of("\xef\xbb\xbf"
+                 "a,1,512,0\nf,1\n")
+            .requests == 1);
+}
+
 TEST_CASE("CSV: faults name the line") {
   CHECK(contains(fault_of("a,1,512,0\nf,2\n"), "line 2: block 2 is freed and not live"));
   CHECK(contains(fault_of("a,1,512,0\na,1,512,0\n"), "line 2: block 1 is live already"));
@@ -245,6 +251,8 @@ TEST_CASE("pickles: nothing is called, and every fault has a place") {
   CHECK(contains(fault_of(snapshot([](Pickler& out) { out.raw("}"); })), "has no action"));
   CHECK(contains(fault_of(snapshot([](Pickler& out) { out.dict([&] { out.text("action").text("alloc"); }); })),
                  "has no number \"addr\""));
+  CHECK(contains(fault_of(snapshot([](Pickler& out) { out.entry("alloc", 512, ~std::uint64_t{0}); })),
+                 "a block of -1 bytes is less than none"));
 }
 
 TEST_CASE("Python's own pickles of every protocol are read alike") {

@@ -117,7 +117,7 @@ TEST_CASE("each fault of a file is one line with its place", "[config][case-38]"
        "c.json:2:2: pool.size: is given twice; using the later one"},
       {"{\n \"pool\": {\"sise\": \"8GiB\"}}",
        "c.json:2:11: pool.sise: is no option and is ignored; did you mean pool.size?"},
-      {"{\"pool\": 5}", "c.json:1:2: pool: is a group of options, not a value, and is ignored"},
+      {"{\"pool\": 5}", "c.json:1:2: pool: is no value but a group of options and is ignored"},
       {"{\"Pool\": {}}", "c.json:1:2: Pool: is no option and is ignored; did you mean pool?"},
       {"{\n \"pol\": {\"$why\": 1}}", "c.json:2:2: pol: is no option and is ignored; did you mean pool?"},
       {"{\"pool\": {\"size\": {}}}", "c.json:1:11: pool.size: \"{}\" has the wrong JSON type"},

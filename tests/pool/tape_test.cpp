@@ -1,6 +1,7 @@
 // The tape's behaviour, scene by scene: what users of allocators reported, and the ladder from a hole to a refusal.
 #include "pool/tape.h"
 
+#include <algorithm>
 #include <thread>
 
 #include "pool/memory_backing.h"
@@ -397,6 +398,24 @@ TEST_CASE("a destroyed stream's memory belongs to anyone once its work is done")
   REQUIRE(scene.on(kS, kMiB) != p);
   scene.fence.complete(used);
   REQUIRE(scene.on(kT, kMiB) == p);
+}
+
+TEST_CASE("a stream has one line, and streams that come and go leave no line behind") {
+  Scene scene;
+  const Line keeps = scene.tape.line_of(kS, false);
+  Line most = 0;
+  for (StreamRef stream = kT; stream < kT + 1000; ++stream) {
+    scene.free_on(stream, scene.on(stream, kMiB));
+    const Line line = scene.tape.line_of(stream, false);
+    REQUIRE(line == scene.tape.line_of(stream, false));
+    REQUIRE(line != keeps);
+    most = std::max(most, line);
+    scene.fence.complete(scene.fence.point_of(kWholeContext));
+    scene.tape.stream_ending(stream);
+  }
+  REQUIRE(scene.tape.line_of(kS, false) == keeps);
+  REQUIRE(most <= keeps + 2);  // the one before may have left a hole that the next one takes
+  REQUIRE(scene.tape.validate() == nullptr);
 }
 
 TEST_CASE("with internal dependencies forbidden no wait is put into the stream") {

@@ -65,9 +65,45 @@ TEST_CASE("a name that is taken, even by a dangling link, gets a suffix and is l
   const Folder folder;
   REQUIRE(symlink("/nonexistent", (folder / "report").c_str()) == 0);
   run_case("plain", {{"GPUPOOL_STATS_PATH", folder / "report"}});
-  run_case("plain", {{"GPUPOOL_STATS_PATH", folder / "report"}});
+  const Outcome second = run_case("plain", {{"GPUPOOL_STATS_PATH", folder / "report"}});
   CHECK(folder.files() == std::vector<std::string>{"report", "report.1", "report.2"});
   CHECK(json::parse(read_file(folder / "report.1"))["gpupool_report"] == 1);
+  CHECK(contains(second.err, "report is taken; the report is in " + (folder / "report.2")));
+}
+
+TEST_CASE("a trace's taken name gets a suffix, and that is said") {
+  const Folder folder;
+  CHECK_FALSE(contains(run_case("plain", {{"GPUPOOL_TRACE_PATH", folder / "t"}}).err, "taken"));
+  const Outcome second = run_case("plain", {{"GPUPOOL_TRACE_PATH", folder / "t"}});
+  CHECK(contains(second.err, "t is taken; the trace is in " + (folder / "t.1")));
+  CHECK(folder.files() == std::vector<std::string>{"t", "t.1"});
+}
+
+TEST_CASE("a device takes a report and a trace as they are, and nothing is written into a pipe") {
+  const Outcome null = run_case("plain", {{"GPUPOOL_STATS_PATH", "/dev/null"}, {"GPUPOOL_TRACE_PATH", "/dev/null"}});
+  CHECK(null.status == 0);
+  CHECK_FALSE(contains(null.err, "/dev/null"));
+  CHECK(access("/dev/null.1", F_OK) != 0);
+  const Outcome full = run_case("plain", {{"GPUPOOL_STATS_PATH", "/dev/full"}, {"GPUPOOL_TRACE_PATH", "/dev/full"}});
+  CHECK(full.status == 0);
+  CHECK(contains(full.err, "cannot write the report /dev/full: No space left on device"));
+  CHECK(contains(full.err, "cannot write the trace: /dev/full: No space left on device"));
+  const Folder folder;
+  REQUIRE(mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  const Outcome pipe =
+      run_case("plain", {{"GPUPOOL_STATS_PATH", folder / "pipe"}, {"GPUPOOL_TRACE_PATH", folder / "pipe"}});
+  CHECK(pipe.status == 0);
+  CHECK(contains(pipe.err, "cannot write the report " + (folder / "pipe")));
+  CHECK(contains(pipe.err, "cannot write the trace: " + (folder / "pipe")));
+  CHECK(folder.files() == std::vector<std::string>{"pipe"});
+}
+
+TEST_CASE("a report that cannot be written and a log that cannot be opened say why") {
+  const Outcome report = run_case("plain", {{"GPUPOOL_STATS_PATH", "/nonexistent/r"}});
+  CHECK(contains(report.err, "cannot write the report /nonexistent/r: No such file or directory"));
+  const Outcome log = run_case("plain", {{"GPUPOOL_LOG_PATH", "/nonexistent/l"}, {"GPUPOOL_POOL_SIZE", "1024TiB"}});
+  CHECK(contains(log.err, "log.path: /nonexistent/l: No such file or directory; using stderr\n"));
+  CHECK(contains(log.err, "pool.size: "));
 }
 
 TEST_CASE("children that use no device memory write nothing; those that do write their own") {
