@@ -33,10 +33,24 @@ class DriverApi : public Api {
   int start() override {
     CUcontext context = nullptr;
     const int result = driver().cuDevicePrimaryCtxRetain_(&context, 0);
-    return result ? result : driver().cuCtxSetCurrent_(context);
+    if (result) return result;
+    ++held_;
+    return driver().cuCtxSetCurrent_(context);
   }
-  int reset() override { return driver().cuDevicePrimaryCtxReset_(0); }
+  int reset() override {
+    held_ = 0;
+    return driver().cuDevicePrimaryCtxReset_(0);
+  }
+  bool may_release() const override { return true; }
+  int release_all() override {
+    int result = 0;
+    for (; held_ > 0 && result == 0; --held_) result = driver().cuDevicePrimaryCtxRelease_(0);
+    return result;
+  }
   int last_error() override { return 0; }
+
+ private:
+  unsigned held_ = 0;  // times that the primary context was retained since it began
 };
 
 // The names in the header are functions of the library that the program does not link.
@@ -77,6 +91,8 @@ class RuntimeApi : public Api {
   int info(std::size_t* free, std::size_t* total) override { return runtime_.cudaMemGetInfo_(free, total); }
   int start() override { return runtime_.cudaFree_(nullptr); }
   int reset() override { return runtime_.cudaDeviceReset_(); }
+  bool may_release() const override { return false; }
+  int release_all() override { return 0; }
   int last_error() override { return runtime_.cudaGetLastError_(); }
 
  private:

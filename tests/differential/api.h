@@ -24,6 +24,9 @@ class Api {
   /// Makes the calling thread ready; resets the device.
   virtual int start() = 0;
   virtual int reset() = 0;
+  /// Ends the primary context by giving back all that this program holds of it; not where the runtime holds it too.
+  virtual bool may_release() const = 0;
+  virtual int release_all() = 0;
   /// Read and cleared; 0 where there is no such thing.
   virtual int last_error() = 0;
 };

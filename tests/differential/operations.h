@@ -5,7 +5,7 @@
 
 namespace differential {
 
-#define KIND(name, weight, care) void name(World& world);
+#define KIND(name, weight, care, reach) void name(World& world);
 #include "tests/differential/kinds.def"
 #undef KIND
 

@@ -14,6 +14,32 @@ CUresult create(CUcontext* context) {
 #endif
 }
 
+// Before the primary context ends: stream-ordered blocks are freed, but for the one at `kept`, and the program's pools.
+void leave_device(World& world, CUdeviceptr kept) {
+  world.say("wait before the reset", driver().cuCtxSynchronize_());
+  for (std::size_t i = world.blocks.size(); i-- > 0;) {
+    if (world.blocks[i].kind != Kind::kOrdered || world.blocks[i].address == kept) continue;
+    const CUdeviceptr address = world.blocks[i].address;
+    world.forget(world.blocks[i]);
+    world.say("free before the reset", world.api().free_async(address, nullptr));
+  }
+  world.say("default pool is current", driver().cuDeviceSetMemPool_(0, world.pools.front().handle));
+  world.say("wait before the reset", driver().cuCtxSynchronize_());
+  world.current_pool = 0;
+  while (world.pools.size() > 1) {
+    world.say("destroy a pool", driver().cuMemPoolDestroy_(world.pools.back().handle));
+    world.pools.pop_back();
+  }
+  world.default_pool_is_exact = world.pools.front().used_is_exact;
+}
+
+void enter_device(World& world) {
+  world.forget_everything();
+  world.say("start", world.api().start());
+  world.others_must_start = true;
+  driver().cuCtxGetCurrent_(&world.primary);
+}
+
 }  // namespace
 
 void use_second_context(World& world) {
@@ -67,27 +93,9 @@ void reset_device(World& world) {
     if (block.kind == Kind::kPlain) plain = block.address;
     if (block.kind == Kind::kOrdered && block.pool == 0) ordered = block.address;
   }
-  // Pools of the program are left out.
-  world.say("wait before the reset", driver().cuCtxSynchronize_());
-  for (std::size_t i = world.blocks.size(); i-- > 0;) {
-    if (world.blocks[i].kind != Kind::kOrdered || world.blocks[i].address == ordered) continue;
-    const CUdeviceptr address = world.blocks[i].address;
-    world.forget(world.blocks[i]);
-    world.say("free before the reset", world.api().free_async(address, nullptr));
-  }
-  world.say("default pool is current", driver().cuDeviceSetMemPool_(0, world.pools.front().handle));
-  world.say("wait before the reset", driver().cuCtxSynchronize_());
-  world.current_pool = 0;
-  while (world.pools.size() > 1) {
-    world.say("destroy a pool", driver().cuMemPoolDestroy_(world.pools.back().handle));
-    world.pools.pop_back();
-  }
-  world.default_pool_is_exact = world.pools.front().used_is_exact;
+  leave_device(world, ordered);
   world.say("reset", world.api().reset());
-  world.forget_everything();
-  world.say("start", world.api().start());
-  world.others_must_start = true;
-  driver().cuCtxGetCurrent_(&world.primary);
+  enter_device(world);
   if (plain) {
     world.say("free of a stale block", world.api().free(plain));
     world.say("attribute of a stale block",
@@ -149,6 +157,75 @@ void free_ordered_without_context(World& world) {
       world.say("lone thread: free of " + text(*block) + " on a default stream", result);
     }
   }).join();
+}
+
+// As older programs make them.
+void use_older_contexts(World& world) {
+  CUcontext context = nullptr;
+  CUdeviceptr block = 0;
+  int made = -1;
+  switch (world.below(3)) {
+    case 0:
+      if (driver().older_cuCtxCreate.function) made = driver().older_cuCtxCreate(&context, 0, 0);
+      break;
+    case 1:
+      if (driver().older_cuCtxCreate_v2.function) made = driver().older_cuCtxCreate_v2(&context, 0, 0);
+      break;
+    default:
+      if (driver().older_cuCtxCreate_v3.function) made = driver().older_cuCtxCreate_v3(&context, nullptr, 0, 0, 0);
+  }
+  world.say("older context", made);
+  if (!context) return;
+  world.say("alloc in it", driver().cuMemAlloc_(&block, 1 + world.below(1 << 20)));
+  world.say("write in it", driver().cuMemsetD8_(block, 3, 1));
+  world.say("context destroyed", driver().cuCtxDestroy_(context));
+  world.say("primary", driver().cuCtxSetCurrent_(world.primary));
+  world.say("free of what went with it", driver().cuMemFree_(block));
+}
+
+// It ends with the last detach.
+void attach_context(World& world) {
+  CUcontext second = nullptr;
+  CUcontext attached = nullptr;
+  CUdeviceptr block = 0;
+  world.say("context", create(&second));
+  if (!second) return;
+  world.say("alloc in it", driver().cuMemAlloc_(&block, 1 + world.below(1 << 20)));
+  const int result = driver().cuCtxAttach_(&attached, 0);
+  world.say("attach", result, attached == second ? "to it" : "to another");
+  world.say("detach", driver().cuCtxDetach_(second));
+  world.say("write in it still", driver().cuMemsetD8_(block, 9, 1));
+  if (world.one_in(2)) world.say("free in it", driver().cuMemFree_(block));
+  world.say("last detach", driver().cuCtxDetach_(second));
+  world.say("primary", driver().cuCtxSetCurrent_(world.primary));
+  world.say("free of what went with it", driver().cuMemFree_(block));
+}
+
+void set_limits(World& world) {
+  constexpr CUlimit kLimits[] = {CU_LIMIT_STACK_SIZE, CU_LIMIT_PRINTF_FIFO_SIZE, CU_LIMIT_MALLOC_HEAP_SIZE};
+  const std::uint64_t choice = world.below(std::size(kLimits));
+  world.say("limit " + std::to_string(choice), driver().cuCtxSetLimit_(kLimits[choice], 1024 << world.below(4)));
+}
+
+// One more user of the primary context, and one less: nothing happens.
+void release_again(World& world) {
+  CUcontext again = nullptr;
+  const int retained = driver().cuDevicePrimaryCtxRetain_(&again, 0);
+  world.say("retain", retained, again == world.primary ? "the same" : "ANOTHER");
+  if (retained == 0) world.say("release", driver().cuDevicePrimaryCtxRelease_(0));
+}
+
+// The last user of the primary context goes, and it with its plain memory. The runtime holds one that it keeps.
+void release_device(World& world) {
+  CUdeviceptr plain = 0;
+  for (const Block& block : world.blocks)
+    if (block.kind == Kind::kPlain) plain = block.address;
+  if (!world.api().may_release()) return;
+  leave_device(world, 0);
+  world.say("last release", world.api().release_all());
+  enter_device(world);
+  if (plain) world.say("free of a stale block", world.api().free(plain));
+  meet_default_pool(world);
 }
 
 }  // namespace differential

@@ -162,4 +162,50 @@ void ask_pools(World& world) {
   }
 }
 
+// Attributes that are none or cannot be set, pools and places that are none.
+void misuse_pool(World& world) {
+  constexpr auto kNoAttribute = static_cast<CUmemPool_attribute>(15);
+  const Pool& pool = world.any_pool();
+  const std::string of = " of " + name(pool);
+  cuuint64_t value = world.below(1 << 20);
+  CUmemoryPool none = nullptr;
+  CUmemPoolProps props{};
+  CUmemAccessDesc access{};
+  CUmemLocation nowhere{CU_MEM_LOCATION_TYPE_DEVICE, {77}};
+  CUmemAccess_flags flags{};
+  switch (world.below(12)) {
+    case 0:
+      return world.say("get no attribute" + of, driver().cuMemPoolGetAttribute_(pool.handle, kNoAttribute, &value));
+    case 1:
+      return world.say("set no attribute" + of, driver().cuMemPoolSetAttribute_(pool.handle, kNoAttribute, &value));
+    case 2:
+      return world.say("set reserved" + of,
+                       driver().cuMemPoolSetAttribute_(pool.handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &value));
+    case 3:
+      return world.say("get to nowhere" + of,
+                       driver().cuMemPoolGetAttribute_(pool.handle, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, nullptr));
+    case 4:
+      return world.say("set from nowhere" + of,
+                       driver().cuMemPoolSetAttribute_(pool.handle, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, nullptr));
+    case 5:
+      return world.say("trim no pool", driver().cuMemPoolTrimTo_(nullptr, 0));
+    case 6:
+      return world.say("destroy no pool", driver().cuMemPoolDestroy_(nullptr));
+    case 7:
+      return world.say("pool of nothing", driver().cuMemPoolCreate_(&none, &props));
+    case 8:
+      props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+      props.location = nowhere;
+      return world.say("pool nowhere", driver().cuMemPoolCreate_(&none, &props));
+    case 9:
+      access.location = nowhere;
+      access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+      return world.say("access from nowhere" + of, driver().cuMemPoolSetAccess_(pool.handle, &access, 1));
+    case 10:
+      return world.say("ask access from nowhere" + of, driver().cuMemPoolGetAccess_(&flags, pool.handle, &nowhere));
+    default:
+      return world.say("no pool is current", driver().cuDeviceSetMemPool_(0, nullptr));
+  }
+}
+
 }  // namespace differential

@@ -183,6 +183,17 @@ void ask_behind(World& world) {
             driver().cuPointerGetAttribute_(value, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, block->address + offset));
 }
 
+// The one that may be set, of no block, and others.
+void set_attribute_wrongly(World& world) {
+  const unsigned on = 1;
+  const Block* block = world.any_block();
+  if (world.one_in(2) || !block)
+    return world.say("set sync_memops of 0x1000",
+                     driver().cuPointerSetAttribute_(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, 0x1000));
+  world.say("set buffer_id of " + text(*block),
+            driver().cuPointerSetAttribute_(&on, CU_POINTER_ATTRIBUTE_BUFFER_ID, block->address));
+}
+
 void change_mapping(World& world) { change_mapping_of(world, Kind::kPlain); }
 void change_mapping_ordered(World& world) { change_mapping_of(world, Kind::kOrdered); }
 
@@ -218,6 +229,25 @@ void share_wrongly(World& world) {
   if (choice == 1) return world.say("closed, never opened", driver().cuIpcCloseMemHandle_(block->address));
   if (driver().cuIpcGetMemHandle_(&handle, block->address) == 0)
     world.say("its own opened", driver().cuIpcOpenMemHandle_(&opened, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
+}
+
+// Functions by name, version and flavour; whether there is one, not where.
+void look_up(World& world) {
+  constexpr const char* kNames[] = {"cuMemAlloc",   "cuMemFreeAsync",       "cuCtxCreate", "cuGraphInstantiate",
+                                    "cuMemGetInfo", "cuStreamBeginCapture", "cuNothing",   "cuGetProcAddress"};
+  constexpr int kVersions[] = {2000, 3020, 11020, 11040, 12000, CUDA_VERSION};
+  const char* name = kNames[world.below(std::size(kNames))];
+  const int version = kVersions[world.below(std::size(kVersions))];
+  const std::uint64_t flags = world.below(3);
+  void* found = nullptr;
+  const std::string what = std::string(name) + " of " + std::to_string(version) + ", " + std::to_string(flags);
+  if (world.one_in(2) && driver().older_cuGetProcAddress.function) {
+    const int result = driver().older_cuGetProcAddress(name, &found, version, flags);
+    return world.say(what, result, found ? "one" : "none");
+  }
+  CUdriverProcAddressQueryResult status{};
+  const int result = driver().older_cuGetProcAddress_v2(name, &found, version, flags, &status);
+  world.say(what, result, (found ? "one " : "none ") + std::to_string(status));
 }
 
 }  // namespace differential

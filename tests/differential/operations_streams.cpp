@@ -30,20 +30,40 @@ void use_plain(World& world) {
   if (result == 0) world.say("free beside the capture", world.api().free(block));
 }
 
+// -1 where the driver has it no more.
+template <class Older>
+int instantiate_by(const Older& older, CUgraphExec& exec, CUgraph graph) {
+  return older.function ? older(&exec, graph, nullptr, nullptr, 0) : -1;
+}
+
 void launch(World& world, CUgraph graph, CUstream stream) {
   CUgraphExec exec = nullptr;
-  world.say("instantiate", driver().cuGraphInstantiate_(&exec, graph, 0));
+  CUDA_GRAPH_INSTANTIATE_PARAMS params{};
+  switch (world.below(4)) {
+    case 0:
+      world.say("instantiate with params", driver().cuGraphInstantiateWithParams_(&exec, graph, &params));
+      break;
+    case 1:
+      world.say("instantiate as before 11.0", instantiate_by(driver().older_cuGraphInstantiate, exec, graph));
+      break;
+    case 2:
+      world.say("instantiate as before 12.0", instantiate_by(driver().older_cuGraphInstantiate_v2, exec, graph));
+      break;
+    default:
+      world.say("instantiate", driver().cuGraphInstantiateWithFlags_(&exec, graph, 0));
+  }
   if (!exec) return;
+  if (world.one_in(2)) world.say("upload", driver().cuGraphUpload_(exec, stream));
   world.say("launch", driver().cuGraphLaunch_(exec, stream));
   world.say("wait", driver().cuStreamSynchronize_(stream));
   world.say("exec destroyed", driver().cuGraphExecDestroy_(exec));
 }
 
-template <class Inside>
-void capture(World& world, std::uint64_t mode, Inside inside) {
+template <class Begin, class Inside>
+void capture_by(World& world, const std::string& how, Begin begin, Inside inside) {
   if (world.streams.size() < 2) return;
   const CUstream stream = world.streams[world.below(world.streams.size())];
-  world.say(std::string("capture ") + kModeNames[mode], driver().cuStreamBeginCapture_(stream, kModes[mode]));
+  world.say("capture " + how, begin(stream));
   for (std::uint64_t steps = 1 + world.below(3); steps > 0; --steps) inside(stream);
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   const int asked = driver().cuStreamIsCapturing_(stream, &status);
@@ -56,13 +76,21 @@ void capture(World& world, std::uint64_t mode, Inside inside) {
   world.say("graph destroyed", driver().cuGraphDestroy_(graph));
 }
 
+template <class Inside>
+void capture(World& world, std::uint64_t mode, Inside inside) {
+  capture_by(
+      world, kModeNames[mode], [mode](CUstream stream) { return driver().cuStreamBeginCapture_(stream, kModes[mode]); },
+      inside);
+}
+
 }  // namespace
 
 void change_streams(World& world) {
   if (world.streams.size() < 2 || (world.streams.size() < 6 && world.one_in(2))) {
     CUstream stream = nullptr;
     const unsigned flags = world.one_in(3) ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING;
-    const int result = driver().cuStreamCreate_(&stream, flags);
+    const int result = world.one_in(3) ? driver().cuStreamCreateWithPriority_(&stream, flags, -1)
+                                       : driver().cuStreamCreate_(&stream, flags);
     if (result == 0) world.streams.push_back(stream);
     return world.say("stream " + std::to_string(flags), result);
   }
@@ -95,12 +123,62 @@ void capture_ordered(World& world) {
   capture(world, world.below(std::size(kModes)), [&](CUstream stream) { use_ordered(world, stream); });
 }
 
+// As before CUDA 10.1, when there was one mode.
+void capture_as_before(World& world) {
+  const auto& legacy = driver().older_cuStreamBeginCapture;
+  const auto& per_thread = driver().older_cuStreamBeginCapture_ptsz;
+  if (!legacy.function || !per_thread.function) return;
+  const bool by_thread = world.one_in(2);
+  capture_by(
+      world, "as before", [&](CUstream stream) { return by_thread ? per_thread(stream) : legacy(stream); },
+      [&](CUstream stream) { use_ordered(world, stream); });
+}
+
 // In the other modes: Exception::plain_in_strict_capture.
 void capture_plain(World& world) {
   capture(world, kRelaxed, [&](CUstream stream) {
     if (world.one_in(2)) return use_ordered(world, stream);
     use_plain(world);
   });
+}
+
+// Into a graph of the program's, behind nothing.
+void capture_to_graph(World& world) {
+  if (world.streams.size() < 2) return;
+  const CUstream stream = world.streams[world.below(world.streams.size())];
+  const std::uint64_t mode = world.below(std::size(kModes));
+  CUgraph graph = nullptr;
+  CUgraph told = nullptr;
+  world.say("graph", driver().cuGraphCreate_(&graph, 0));
+  if (!graph) return;
+  world.say(std::string("capture to it ") + kModeNames[mode],
+            driver().cuStreamBeginCaptureToGraph_(stream, graph, nullptr, nullptr, 0, kModes[mode]));
+  use_ordered(world, stream);
+  const int ended = driver().cuStreamEndCapture_(stream, &told);
+  world.say("capture ended", ended, told == graph ? "the graph" : "ANOTHER");
+  launch(world, graph, stream);
+  world.say("graph destroyed", driver().cuGraphDestroy_(graph));
+}
+
+// Memory nodes of the program's own.
+void build_graph(World& world) {
+  const CUstream stream = world.any_stream();
+  CUgraph graph = nullptr;
+  CUgraphNode allocates = nullptr;
+  CUgraphNode frees = nullptr;
+  CUDA_MEM_ALLOC_NODE_PARAMS params{};
+  params.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  params.poolProps.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+  params.bytesize = world.one_in(8) ? 0 : 1 + world.below(1 << 20);
+  world.say("graph", driver().cuGraphCreate_(&graph, 0));
+  if (!graph) return;
+  const int made = driver().cuGraphAddMemAllocNode_(&allocates, graph, nullptr, 0, &params);
+  world.say("allocation node of " + std::to_string(params.bytesize), made, params.dptr ? "an address" : "none");
+  if (made == 0) {
+    world.say("free node", driver().cuGraphAddMemFreeNode_(&frees, graph, &allocates, 1, params.dptr));
+    launch(world, graph, stream);
+  }
+  world.say("graph destroyed", driver().cuGraphDestroy_(graph));
 }
 
 }  // namespace differential

@@ -4,6 +4,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -13,7 +14,7 @@ PLACES = []
 
 def differential(*words):
     return subprocess.run([sys.executable, "-B", str(ROOT / "scripts/differential"), *PLACES, "--api", "driver",
-                           "--threads", "1", *words], capture_output=True, text=True, check=False)
+                           "--spelling", "newest", "--threads", "1", *words], capture_output=True, text=True, check=False)
 
 
 def alone(*words, **settings):
@@ -48,6 +49,25 @@ class Differential(unittest.TestCase):
         self.assertIn("alloc ", shown)
         self.assertNotIn("range of", shown)
         self.assertEqual(alone("--only", "no_such_kind").returncode, 2)
+
+    def test_every_hooked_symbol_is_called(self):
+        """By the program itself, in one spelling or another: the simulated driver tells which of its symbols were."""
+        often = "allocate_ordered,use_contents,free_plainly,free_ordered,synchronize"
+        called = set()
+        with tempfile.TemporaryDirectory() as folder:
+            for spelling in ("newest", "per-thread", "oldest"):
+                trace = pathlib.Path(folder) / spelling
+                result = alone("--all", "--skip", often, "--calls", "4000", "--spelling", spelling,
+                               GPUPOOL_SIM_TRACE=str(trace), GPUPOOL_SIM_DEVICES="2")
+                self.assertEqual(result.returncode, 0, result.stderr)
+                called.update(re.findall(r"^(cu\w+)\(", trace.read_text(), re.MULTILINE))
+        hooked = re.findall(r"^HOOK\((\w+),", (ROOT / "preload/hooks.def").read_text(), re.MULTILINE)
+        self.assertEqual([symbol for symbol in hooked if symbol not in called], [])
+
+    def test_threads_at_once_are_compared(self):
+        result = differential("--at-once", "--threads", "4", "--calls", "150", "--seeds", "2")
+        self.assertEqual(result.returncode, 0, result.stdout)
+        self.assertRegex(result.stdout, r"differential: \d+ answers alike")
 
     def test_every_exception_is_used(self):
         names = re.findall(r"^EXCEPTION\((\w+)", (HERE / "exceptions.def").read_text(), re.MULTILINE)

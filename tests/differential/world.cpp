@@ -16,7 +16,7 @@ std::string text(const Block& block) { return "b" + std::to_string(block.number)
 void World::say(const std::string& call, int result, const std::string& answer) {
   ++lines_;
   const int last = api_->last_error();
-  std::printf("%s -> %d%s%s%s%s\n", call.c_str(), result, last ? " last " : "",
+  std::printf("%s%s -> %d%s%s%s%s\n", prefix_.c_str(), call.c_str(), result, last ? " last " : "",
               last ? std::to_string(last).c_str() : "", answer.empty() ? "" : " ", answer.c_str());
   std::fflush(stdout);  // a crash shows what came before it
 }

@@ -1,7 +1,8 @@
-// What the random program has made and not yet given back, and the line that each call prints. Owned by main; only one
-// thread acts at a time (threads.h), so nothing here is locked. Addresses never reach the output: a block is "b" and
-// its number, in the order of allocation. All choices come from the seed and from what the program itself did, never
-// from an address or a time, so that two runs differ only where the driver's answers do.
+// What the random program has made and not yet given back, and the line that each call prints. Owned by main, or by its
+// one thread with --at-once; else only one thread acts at a time (threads.h), so nothing here is locked. Addresses
+// never reach the output: a block is "b" and its number, in the order of allocation. All choices come from the seed and
+// from what the program itself did, never from an address or a time, so that two runs differ only where the driver's
+// answers do.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +47,9 @@ enum class Exception : unsigned char {
 
 class World {
  public:
-  World(std::unique_ptr<Api> api, std::uint64_t seed) : api_(std::move(api)), random_(seed) {}
+  /// `prefix` stands before each line.
+  World(std::unique_ptr<Api> api, std::uint64_t seed, std::string prefix = "")
+      : api_(std::move(api)), random_(seed), prefix_(std::move(prefix)) {}
 
   Api& api() { return *api_; }
   std::uint64_t below(std::uint64_t limit) { return random_() % limit; }
@@ -90,6 +93,7 @@ class World {
  private:
   std::unique_ptr<Api> api_;
   std::mt19937_64 random_;
+  const std::string prefix_;
   unsigned long lines_ = 0;
   unsigned next_block_ = 1;
   std::size_t live_bytes_ = 0;

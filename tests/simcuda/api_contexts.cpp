@@ -239,6 +239,9 @@ CUresult cuDevicePrimaryCtxSetFlags(CUdevice d, unsigned f) {
 CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice d, unsigned f) {
   return enter(Symbol::cuDevicePrimaryCtxSetFlags_v2, primary_set_flags, d, f);
 }
+CUresult cuCtxCreate(CUcontext* c, unsigned flags, CUdevice d) {
+  return enter(Symbol::cuCtxCreate, create, c, flags, d);
+}
 CUresult cuCtxCreate_v2(CUcontext* c, unsigned flags, CUdevice d) {
   return enter(Symbol::cuCtxCreate_v2, create, c, flags, d);
 }
@@ -248,6 +251,7 @@ CUresult cuCtxCreate_v3(CUcontext* c, CUexecAffinityParam* params, int count, un
 CUresult cuCtxCreate_v4(CUcontext* c, CUctxCreateParams* params, unsigned flags, CUdevice d) {
   return enter(Symbol::cuCtxCreate_v4, create_v4, c, params, flags, d);
 }
+CUresult cuCtxDestroy(CUcontext c) { return enter(Symbol::cuCtxDestroy, destroy, c); }
 CUresult cuCtxDestroy_v2(CUcontext c) { return enter(Symbol::cuCtxDestroy_v2, destroy, c); }
 CUresult cuCtxAttach(CUcontext* c, unsigned flags) { return enter(Symbol::cuCtxAttach, attach, c, flags); }
 CUresult cuCtxDetach(CUcontext c) { return enter(Symbol::cuCtxDetach, detach, c); }

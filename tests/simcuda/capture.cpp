@@ -70,6 +70,8 @@ CUresult begin(CUstream handle, CUgraph graph, const CUgraphNode* dependencies, 
 
 CUresult begin_new(CUstream handle, CUstreamCaptureMode mode) { return begin(handle, nullptr, nullptr, 0, mode); }
 
+CUresult begin_global(CUstream handle) { return begin_new(handle, CU_STREAM_CAPTURE_MODE_GLOBAL); }
+
 CUresult begin_to_graph(CUstream handle, CUgraph graph, const CUgraphNode* dependencies, const CUgraphEdgeData*,
                         size_t count, CUstreamCaptureMode mode) {
   return graph ? begin(handle, graph, dependencies, count, mode) : CUDA_ERROR_INVALID_VALUE;
@@ -234,6 +236,10 @@ CUresult capture_node(Stream& stream, CUgraphNodeType type, Work work, CUgraphNo
 
 using namespace gpupool::sim;
 
+CUresult cuStreamBeginCapture(CUstream s) { return enter(Symbol::cuStreamBeginCapture, begin_global, legacy(s)); }
+CUresult cuStreamBeginCapture_ptsz(CUstream s) {
+  return enter(Symbol::cuStreamBeginCapture_ptsz, begin_global, per_thread(s));
+}
 CUresult cuStreamBeginCapture_v2(CUstream s, CUstreamCaptureMode mode) {
   return enter(Symbol::cuStreamBeginCapture_v2, begin_new, legacy(s), mode);
 }

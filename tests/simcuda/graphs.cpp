@@ -54,6 +54,67 @@ CUresult free_node_params(CUgraphNode node, CUdeviceptr* out) {
   return CUDA_SUCCESS;
 }
 
+// Of a piece of the graph's memory, until the graph and what was made of it are gone.
+std::optional<CUdeviceptr> take_memory(CUgraph graph, Device& device, size_t bytes) {
+  const std::optional<uint64_t> start = device.arena.allocate(bytes);
+  if (!start) return {};
+  graph->memory->pieces.push_back({&device, *start, bytes, false});
+  device.graph_used += Arena::allocated_bytes(bytes);
+  device.graph_used_high = std::max(device.graph_used_high, device.graph_used);
+  state().regions[*start] = Region{Arena::allocated_bytes(bytes), {device.ordinal}};
+  add_allocation(*start, bytes, MemoryKind::kGraph, nullptr, device.ordinal);
+  return *start;
+}
+
+void describe_allocation(CUgraphNode node, const Device& device, CUdeviceptr start, size_t bytes) {
+  node->allocation.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  node->allocation.poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  node->allocation.poolProps.location.id = device.ordinal;
+  node->allocation.bytesize = bytes;
+  node->allocation.dptr = node->address = start;
+}
+
+// Whether the address is memory of a graph; it is the program's no more.
+bool free_inside(CUgraph graph, CUdeviceptr address) {
+  const auto found = state().allocations.find(address);
+  if (found == state().allocations.end() || found->second.kind != MemoryKind::kGraph) return false;
+  for (GraphMemory::Piece& piece : graph->memory->pieces)
+    piece.freed_inside = piece.freed_inside || piece.start == address;
+  state().allocations.erase(found);
+  return true;
+}
+
+CUgraphNode add_node(CUgraph graph, CUgraphNodeType type, const CUgraphNode* follows, size_t count) {
+  graph->nodes.push_back(std::make_unique<CUgraphNode_st>());
+  CUgraphNode node = graph->nodes.back().get();
+  node->type = type;
+  node->follows.assign(follows, follows + count);
+  return node;
+}
+
+CUresult add_alloc_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* follows, size_t count,
+                        CUDA_MEM_ALLOC_NODE_PARAMS* params) {
+  Device* device = nullptr;
+  if (!out || !graph || !params || params->bytesize == 0 || (count && !follows)) return CUDA_ERROR_INVALID_VALUE;
+  if (params->poolProps.location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
+  if (const CUresult e = device_of(params->poolProps.location.id, device)) return e;
+  const std::optional<CUdeviceptr> start = take_memory(graph, *device, params->bytesize);
+  if (!start) return CUDA_ERROR_OUT_OF_MEMORY;
+  *out = add_node(graph, CU_GRAPH_NODE_TYPE_MEM_ALLOC, follows, count);
+  describe_allocation(*out, *device, *start, params->bytesize);
+  (*out)->work.name = "graph allocation";
+  params->dptr = *start;
+  return CUDA_SUCCESS;
+}
+
+CUresult add_free_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* follows, size_t count, CUdeviceptr address) {
+  if (!out || !graph || (count && !follows) || !free_inside(graph, address)) return CUDA_ERROR_INVALID_VALUE;
+  *out = add_node(graph, CU_GRAPH_NODE_TYPE_MEM_FREE, follows, count);
+  (*out)->address = address;
+  (*out)->work.name = "graph free";
+  return CUDA_SUCCESS;
+}
+
 CUresult instantiate(CUgraphExec* out, CUgraph graph, unsigned long long) {
   Context* context = nullptr;
   if (const CUresult e = current_context(context)) return e;
@@ -64,6 +125,13 @@ CUresult instantiate(CUgraphExec* out, CUgraph graph, unsigned long long) {
   for (const auto& node : graph->nodes) (*out)->steps.push_back({node->work, node->records});
   executables().insert(*out);
   return CUDA_SUCCESS;
+}
+
+// As before CUDA 12, with room for a message.
+CUresult instantiate_with_log(CUgraphExec* out, CUgraph graph, CUgraphNode* wrong, char* log, size_t size) {
+  if (wrong) *wrong = nullptr;
+  if (log && size) *log = 0;
+  return instantiate(out, graph, 0);
 }
 
 CUresult instantiate_with_params(CUgraphExec* out, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* params) {
@@ -116,37 +184,24 @@ GraphMemory::~GraphMemory() {
 
 CUresult capture_alloc(Stream& stream, Device& device, CUdeviceptr* address, size_t bytes) {
   if (stream.capture->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-  const std::optional<uint64_t> start = device.arena.allocate(bytes);
+  const std::optional<CUdeviceptr> start = take_memory(stream.capture->graph, device, bytes);
   if (!start) return CUDA_ERROR_OUT_OF_MEMORY;
-  CUgraph graph = stream.capture->graph;
-  graph->memory->pieces.push_back({&device, *start, bytes, false});
-  device.graph_used += Arena::allocated_bytes(bytes);
-  device.graph_used_high = std::max(device.graph_used_high, device.graph_used);
-  state().regions[*start] = Region{Arena::allocated_bytes(bytes), {device.ordinal}};
-  add_allocation(*start, bytes, MemoryKind::kGraph, nullptr, device.ordinal);
   CUgraphNode node = nullptr;
   Work work;
   work.name = "graph allocation";
   const CUresult e = capture_node(stream, CU_GRAPH_NODE_TYPE_MEM_ALLOC, std::move(work), &node);
-  node->allocation.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-  node->allocation.poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  node->allocation.poolProps.location.id = device.ordinal;
-  node->allocation.bytesize = bytes;
-  node->allocation.dptr = node->address = *address = *start;
+  describe_allocation(node, device, *start, bytes);
+  *address = *start;
   return e;
 }
 
 CUresult capture_free(Stream& stream, CUdeviceptr address) {
   if (stream.capture->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-  const auto found = state().allocations.find(address);
-  if (found == state().allocations.end() || found->second.kind != MemoryKind::kGraph) {
+  if (!free_inside(stream.capture->graph, address)) {
     // A capture can only free what a graph allocated.
     stream.capture->invalid = true;
     return CUDA_ERROR_INVALID_VALUE;
   }
-  for (GraphMemory::Piece& piece : stream.capture->graph->memory->pieces)
-    piece.freed_inside = piece.freed_inside || piece.start == address;
-  state().allocations.erase(found);
   CUgraphNode node = nullptr;
   Work work;
   work.name = "graph free";
@@ -172,6 +227,20 @@ CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARA
 }
 CUresult cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr* out) {
   return enter(Symbol::cuGraphMemFreeNodeGetParams, free_node_params, node, out);
+}
+CUresult cuGraphAddMemAllocNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* follows, size_t count,
+                                CUDA_MEM_ALLOC_NODE_PARAMS* params) {
+  return enter(Symbol::cuGraphAddMemAllocNode, add_alloc_node, out, graph, follows, count, params);
+}
+CUresult cuGraphAddMemFreeNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* follows, size_t count,
+                               CUdeviceptr address) {
+  return enter(Symbol::cuGraphAddMemFreeNode, add_free_node, out, graph, follows, count, address);
+}
+CUresult cuGraphInstantiate(CUgraphExec* out, CUgraph graph, CUgraphNode* wrong, char* log, size_t size) {
+  return enter(Symbol::cuGraphInstantiate, instantiate_with_log, out, graph, wrong, log, size);
+}
+CUresult cuGraphInstantiate_v2(CUgraphExec* out, CUgraph graph, CUgraphNode* wrong, char* log, size_t size) {
+  return enter(Symbol::cuGraphInstantiate_v2, instantiate_with_log, out, graph, wrong, log, size);
 }
 CUresult cuGraphInstantiateWithFlags(CUgraphExec* out, CUgraph graph, unsigned long long flags) {
   return enter(Symbol::cuGraphInstantiateWithFlags, instantiate, out, graph, flags);

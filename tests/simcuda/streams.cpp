@@ -248,6 +248,7 @@ CUresult cuStreamCreate(CUstream* out, unsigned flags) {
 CUresult cuStreamCreateWithPriority(CUstream* out, unsigned flags, int priority) {
   return enter(Symbol::cuStreamCreateWithPriority, create, out, flags, priority);
 }
+CUresult cuStreamDestroy(CUstream s) { return enter(Symbol::cuStreamDestroy, destroy, s); }
 CUresult cuStreamDestroy_v2(CUstream s) { return enter(Symbol::cuStreamDestroy_v2, destroy, s); }
 CUresult cuStreamGetPriority(CUstream s, int* out) {
   return enter(Symbol::cuStreamGetPriority, get_priority, legacy(s), out);

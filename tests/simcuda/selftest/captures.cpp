@@ -252,3 +252,30 @@ TEST_CASE("stream-ordered memory inside a capture belongs to the graph", "[captu
   CU(cuGraphExecDestroy(exec));
   CHECK(used_bytes() == 0);
 }
+
+TEST_CASE("memory nodes that a program adds itself are those of a capture", "[captures]") {
+  Session session;
+  CUgraph graph = nullptr;
+  CUgraphNode allocates = nullptr;
+  CUgraphNode frees = nullptr;
+  CUgraphExec exec = nullptr;
+  CUDA_MEM_ALLOC_NODE_PARAMS params{};
+  params.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  params.poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  params.bytesize = 4 * kMiB;
+  CU(cuGraphCreate(&graph, 0));
+  CU(cuGraphAddMemAllocNode(&allocates, graph, nullptr, 0, &params));
+  CHECK(used_bytes() == 4 * kMiB);
+  CU(cuGraphAddMemFreeNode(&frees, graph, &allocates, 1, params.dptr));
+  CHECK(cuGraphAddMemFreeNode(&frees, graph, &allocates, 1, params.dptr) == CUDA_ERROR_INVALID_VALUE);
+  CU(cuGraphInstantiate(&exec, graph, 0));
+  CU(cuGraphLaunch(exec, make_stream()));
+  CU(cuCtxSynchronize());
+  CU(cuGraphExecDestroy(exec));
+  CU(cuGraphDestroy(graph));
+  CHECK(used_bytes() == 0);
+  params.bytesize = 0;
+  CU(cuGraphCreate(&graph, 0));
+  CHECK(cuGraphAddMemAllocNode(&allocates, graph, nullptr, 0, &params) == CUDA_ERROR_INVALID_VALUE);
+  CU(cuGraphDestroy(graph));
+}
