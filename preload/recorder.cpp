@@ -185,6 +185,7 @@ std::uint64_t Recorder::reserved_of(const Home& home) const { return home.tape()
 void Recorder::note_changes(HookRow row, const Home& home, unsigned pool) {
   const Stats& stats = home.tape()->stats();
   LastSeen& last = last_seen_[pool];
+  const std::uint64_t peak = stats.reserved.peak();  // first: what is held now is less only after a trim
   const std::uint64_t reserved = stats.reserved.current();
   const std::uint64_t rare = reserved + stats.growth_steps.get() + stats.migrations.get() + stats.trims.get();
   if (last.rare.load(std::memory_order_relaxed) == rare) [[likely]]
@@ -194,6 +195,8 @@ void Recorder::note_changes(HookRow row, const Home& home, unsigned pool) {
     const std::uint64_t before = last_value.exchange(value, std::memory_order_relaxed);
     return value > before ? value - before : 0;
   };
+  // What a prefill took after the last look and a trim gave back before this one.
+  if (added(last.peak, peak) != 0 && peak > reserved) push_mark(Mark::growth, row, pool, 0, 0, peak);
   const std::uint64_t risen = added(last.reserved, reserved);
   const std::uint64_t grown = added(last.growth_bytes, stats.growth_bytes.get());
   const std::uint64_t moved = added(last.migrated_bytes, stats.migrated_bytes.get());

@@ -75,6 +75,7 @@ class Recorder {
   struct LastSeen {
     std::atomic<std::uint64_t> rare{0};  // what follows, summed up
     std::atomic<std::uint64_t> reserved{0};
+    std::atomic<std::uint64_t> peak{0};  // of reserved
     std::atomic<std::uint64_t> fences{0};
     std::atomic<std::uint64_t> growth_bytes{0};
     std::atomic<std::uint64_t> growth_steps{0};

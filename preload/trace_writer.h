@@ -53,7 +53,7 @@ class TraceWriter {
     std::uint64_t ticks;
     std::uint64_t ns;
   };
-  Moment now() const { return {clock_.ticks(), monotonic_clock_ns()}; }
+  Moment now() const;
   bool append(TraceBlockKind kind, std::uint32_t count, Moment moment, std::span<const unsigned char> payload);
   void complain(const char* doing, int error);
 

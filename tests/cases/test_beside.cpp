@@ -24,12 +24,8 @@ TEST_CASE("work that waits for later work goes on") {
 }
 
 TEST_CASE("two ranks of a pipeline go on, whatever each frees and takes between its sends and receives") {
-  const Environment patient = {{"GPUPOOL_SIM_DEADLOCK_MS", "20000"}};
-  passes("pipeline", patient, Preload::kNone);
-  for (Environment way : {kWays[0], kWays[1], kWays[3], kWays[4]}) {
-    way.insert(patient.begin(), patient.end());
-    passes("pipeline", way);
-  }
+  passes("pipeline", {}, Preload::kNone);
+  for (const Environment& way : {kWays[0], kWays[1], kWays[3], kWays[4]}) passes("pipeline", way);
 }
 
 TEST_CASE("a capture is unharmed while other threads allocate, grow and trim", "[case-19][case-21]") {
@@ -40,12 +36,9 @@ TEST_CASE("a capture is unharmed while other threads allocate, grow and trim", "
 TEST_CASE("where memory is short, a request waits for what was freed, whoever freed it and whoever serves") {
   for (const char* name : {"handed_on", "freed_for_the_driver", "freed_for_another_context", "second_stream",
                            "second_stream_after_small_blocks"}) {
-    const Environment patient = {{"GPUPOOL_SIM_DEADLOCK_MS", "20000"}};
-    passes(name, patient, Preload::kNone);
-    passes(name, patient);
-    Environment growing = patient;
-    growing["GPUPOOL_POOL_STRATEGY"] = "auto_growth";
-    passes(name, growing);
+    passes(name, {}, Preload::kNone);
+    passes(name, {});
+    passes(name, {{"GPUPOOL_POOL_STRATEGY", "auto_growth"}});
   }
 }
 

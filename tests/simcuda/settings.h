@@ -20,7 +20,7 @@ struct Settings {
   uint64_t seed = 1;
   Schedule schedule = Schedule::kLate;
   int driver_version = 13000;
-  uint64_t deadlock_ms = 2000;  // real time without progress after which waiting threads are declared stuck
+  uint64_t deadlock_ms = 20'000;  // real time without progress after which waiting threads are declared stuck
   std::string faults;
   std::string card_path;   // shared count of the cards' memory; empty: this process alone
   std::string trace_path;  // "%p" stands for the process id

@@ -1,6 +1,8 @@
 // See run.h. The places come from the build: GPUPOOL_TEST_PROGRAM, GPUPOOL_TEST_FRONT, GPUPOOL_TEST_DRIVER.
 #include "tests/preload/core/run.h"
 
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -47,6 +49,7 @@ pid_t start_program(std::vector<std::string> words, const Environment& settings,
   arguments.push_back(nullptr);
   const pid_t child = fork();
   if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // some programs would go on for ever
     if (!freopen(out.c_str(), "w", stdout) || !freopen(err.c_str(), "w", stderr)) _exit(126);
     execve(arguments[0], arguments.data(), environment.data());
     _exit(127);
