@@ -2,26 +2,23 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 namespace gpupool {
 namespace {
 
-// Handle sizes, see docs/decisions/0004-handle-sizes.md and 0021-handles-as-large-as-their-block.md. Each handle costs
+// Handle sizes, see docs/decisions/0004-handle-sizes.md and 0023-between-the-block-and-the-pool.md. Each handle costs
 // the driver some 40 us, to take it and to move it, whatever its size; but a large one is less often wholly free, so
-// that it can move. A pool that grows takes them as large as the block that needs them, within shares of what it holds;
-// one that is reserved up front takes few large ones. Copies over handles of kFullSpeedPiece run at full speed; ones
-// larger than kLargestPiece are created no faster.
+// that it can move. A pool that grows takes them between the size of the block that needs them and a small share of
+// what it holds; one that is reserved up front takes few large ones. Copies over handles of kFullSpeedPiece run at full
+// speed; ones larger than kLargestPiece are created no faster.
 constexpr std::uint64_t kFullSpeedPiece = std::uint64_t{32} << 20;
 constexpr std::uint64_t kLargestPiece = std::uint64_t{128} << 20;
-constexpr std::uint64_t kFewestPieces = 512;
+constexpr std::uint64_t kSmallShare = 4096;
 constexpr std::uint64_t kMostPieces = 1024;
 constexpr std::uint64_t kPiecesReserved = 1024;
 // Exact growth takes at most this part of what is held beyond the need.
 constexpr std::uint64_t kExactGrowthShare = 1024;
-// Where more than this part of what is held could have moved, were handles as small as can be, they are this many times
-// smaller.
-constexpr std::uint64_t kStrandedShare = 120;
-constexpr std::uint64_t kStrandedPieces = 4;
 // What was freed while others reached it lies untouched as long as it is less than this, and this part of what is held.
 constexpr std::uint64_t kLittleRetained = std::uint64_t{256} << 20;
 constexpr std::uint64_t kRetainedShare = 16;
@@ -70,14 +67,10 @@ std::uint64_t Growth::piece() const {
   if (p_.options.handle != 0) return p_.options.handle;
   if (p_.options.size != 0)
     return std::clamp(std::bit_ceil(p_.options.size / kPiecesReserved), kFullSpeedPiece, kLargestPiece);
-  const std::uint64_t held = p_.handles.device_bytes();
-  const std::uint64_t need = bytes_of(aim_.block);
-  const std::uint64_t by_need = need < kFullSpeedPiece ? need * need / kFullSpeedPiece : need;
-  const std::uint64_t least = std::max(bytes_of(unit_), std::bit_ceil(held / kMostPieces));
-  const std::uint64_t most = std::clamp(std::bit_ceil(aim_.held / kFewestPieces), bytes_of(unit_), kFullSpeedPiece);
-  const std::uint64_t usual = std::min(std::max(std::bit_floor(by_need), least), most);
-  const std::uint64_t stranded = p_.space.wholly_free_granules() * kGranuleBytes;
-  return stranded > held / kStrandedShare ? std::max(usual / kStrandedPieces, bytes_of(unit_)) : usual;
+  // A block on n handles of h bytes costs n calls and strands some h: their sum is least where h grows with the root.
+  const double balanced = std::sqrt(double(bytes_of(aim_.block)) * double(aim_.held / kSmallShare));
+  const auto size = std::max(static_cast<std::uint64_t>(balanced), aim_.held / kMostPieces);
+  return std::clamp(std::bit_floor(size), bytes_of(unit_), kFullSpeedPiece);
 }
 
 std::uint64_t Growth::least_step(std::uint64_t held) const {
@@ -152,6 +145,7 @@ Range Growth::extend(Granules size, const Request& request) {
   const Location location = request.location;
   if (p_.backing.placement() == Placement::kGiven) return location == Location::kDevice ? extend_given(size) : Range{};
   location_ = location;
+  allowed_ = still_allowed();
   Range part;
   if (bytes_of(size) >= kOwnHandles) part = choose_place(size, request, Begin::kAtHandle);
   if (part.empty() || !can_fill(part)) {
@@ -171,7 +165,7 @@ Range Growth::extend(Granules size, const Request& request) {
     p_.stats.growth_steps.add(1);
     if (std::uint64_t step = least_step(held); grown < step) {
       Range end = tail(Location::kDevice);
-      Granules more = granules_for(std::min(step - grown, allowance()) / bytes_of(unit_) * bytes_of(unit_));
+      Granules more = granules_for(std::min(step - grown, allowed_) / bytes_of(unit_) * bytes_of(unit_));
       Granules laid = 0;
       for (Granules at = end.begin; more > 0 && more <= end.end - at && grow_into(at, more, laid); at += laid)
         more -= laid;
@@ -187,7 +181,7 @@ bool Growth::can_fill(Range part) {
   collect_donors(location_, part);
   std::uint64_t donated = 0;
   for (const Donor& donor : donors_) donated += bytes_of(donor.size);
-  return donated >= missing || donated + still_allowed() >= missing;
+  return donated + allowed_ >= missing;
 }
 
 // Memory that brings its own addresses: one slab per extension, set apart from others so that holes never join across
@@ -269,11 +263,11 @@ bool Growth::recut_into(Granules place, Granules room, Granules& laid) {
     donors_.erase(std::next(donor).base());
     Handle whole;
     if (!lift(chosen.begin, whole)) return false;
-    p_.backing.destroy(whole);
+    return_to_card(whole);
     Handle cut;
     Handle rest;
-    if (!p_.backing.create(bytes_of(room), location_, cut).ok() || !lay(place, cut)) return false;
-    if (p_.backing.create(whole.bytes - cut.bytes, location_, rest).ok() && lay(chosen.begin, rest)) {
+    if (!take(bytes_of(room), cut).ok() || !lay(place, cut)) return false;
+    if (take(whole.bytes - cut.bytes, rest).ok() && lay(chosen.begin, rest)) {
       Donor smaller{chosen.begin, granules_for(rest.bytes)};
       donors_.insert(std::upper_bound(donors_.begin(), donors_.end(), smaller,
                                       [](const Donor& a, const Donor& b) { return a.size > b.size; }),
@@ -290,13 +284,24 @@ bool Growth::recut_into(Granules place, Granules room, Granules& laid) {
 bool Growth::grow_into(Granules place, Granules room, Granules& laid) {
   std::uint64_t bytes = std::min(bytes_of(room), piece());
   Handle handle;
-  if (bytes > still_allowed() || !create(bytes, handle) || !lay(place, handle)) return false;
+  if (bytes > allowed_ || !create(bytes, handle) || !lay(place, handle)) return false;
   laid = granules_for(bytes);
   return true;
 }
 
+DriverAnswer Growth::take(std::uint64_t bytes, Handle& handle) {
+  const DriverAnswer answer = p_.backing.create(bytes, location_, handle);
+  if (answer.ok()) allowed_ -= std::min(allowed_, bytes);
+  return answer;
+}
+
+void Growth::return_to_card(const Handle& handle) {
+  p_.backing.destroy(handle);
+  allowed_ += handle.bytes;
+}
+
 bool Growth::create(std::uint64_t bytes, Handle& handle) {
-  DriverAnswer answer = p_.backing.create(bytes, location_, handle);
+  const DriverAnswer answer = take(bytes, handle);
   if (!answer.ok()) {
     error_ = answer.code;
     return false;
@@ -325,7 +330,7 @@ bool Growth::lay(Granules begin, const Handle& handle) {
   DriverAnswer answer = p_.backing.map(handle, p_.addresses.address_of(begin));
   if (!answer.ok()) {
     error_ = answer.code;
-    p_.backing.destroy(handle);
+    return_to_card(handle);
     return false;
   }
   p_.handles.add(begin, handle);
@@ -343,7 +348,8 @@ std::uint64_t Growth::prefill(std::uint64_t bytes) {
   std::uint64_t target = missing() - std::min(missing(), bytes);
   while (missing() > target) {
     Granules laid = 0;
-    std::uint64_t need = std::min(missing(), allowance()) / bytes_of(unit_) * bytes_of(unit_);
+    allowed_ = allowance();
+    std::uint64_t need = std::min(missing(), allowed_) / bytes_of(unit_) * bytes_of(unit_);
     if (need == 0) return 0;
     if (p_.backing.placement() == Placement::kGiven) {
       if (extend_given(granules_for(std::min(need, std::max(bytes, piece())))).empty()) return 0;

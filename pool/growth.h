@@ -87,6 +87,8 @@ class Growth {
   bool fill(Range gap);
   bool lift(Granules begin, Handle& handle);
   bool lay(Granules begin, const Handle& handle);
+  DriverAnswer take(std::uint64_t bytes, Handle& handle);
+  void return_to_card(const Handle& handle);
   bool create(std::uint64_t bytes, Handle& handle);
   bool migrate_into(Granules place, Granules room, Granules& laid);
   bool recut_into(Granules place, Granules room, Granules& laid);
@@ -106,6 +108,7 @@ class Growth {
   const Granules device_begin_;
   Location location_ = Location::kDevice;  // of the area that extend() is at work in
   Aim aim_;
+  std::uint64_t allowed_ = 0;  // what could still be taken, asked once for each extension
   std::vector<Donor> donors_;
   std::uint64_t left_retained_ = 0;  // by the last regain()
   int error_ = 0;

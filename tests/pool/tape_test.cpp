@@ -528,6 +528,24 @@ TEST_CASE("free handles move before the card is asked, and a cap is kept") {
   REQUIRE(scene.tape.allocate({.bytes = 20 * kMiB}).verdict == Verdict::kCapacity);
 }
 
+TEST_CASE("a pool that grows takes larger handles for larger blocks, and the more it holds") {
+  TapeOptions options;
+  options.exact_growth = true;
+  Scene scene(options, {.card_bytes = 32 * kGiB});
+  const auto handles_for = [&](std::uint64_t bytes) {
+    const std::uint64_t before = scene.backing.calls(MemoryBacking::Operation::kCreate);
+    REQUIRE(scene.plain(bytes) != 0);
+    return scene.backing.calls(MemoryBacking::Operation::kCreate) - before;
+  };
+  CHECK(handles_for(64 * kMiB) == 32);    // the least there is
+  CHECK(handles_for(448 * kMiB) == 112);  // 4 MiB: root of 448 MiB x 512 MiB/4096, as a power of two
+  CHECK(handles_for(16 * kMiB) == 8);
+  CHECK(handles_for(16 * kGiB) == 512);  // 32 MiB at most
+  CHECK(handles_for(512 * kMiB) == 16);
+  CHECK(handles_for(16 * kMiB) == 1);  // 1/1024 of what is held
+  CHECK(scene.tape.validate() == nullptr);
+}
+
 TEST_CASE("[case-21] memory in use by the GPU is not unmapped") {
   TapeOptions options;
   options.growth_bytes = 0;
