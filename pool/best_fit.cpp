@@ -3,6 +3,11 @@
 #include <algorithm>
 
 namespace gpupool {
+namespace {
+
+constexpr unsigned kAhead = 4;  // the neighbours of how many blocks are fetched before they are wanted
+
+}  // namespace
 
 BestFit::BestFit(Granules span, Granules handle) : span_(span), handle_(handle), segments_(span) {
   become(*insert({0, span}, Segment::kNowhere), Kind::kGap);
@@ -48,15 +53,24 @@ void BestFit::take_part(const Hole& whole, Range part, const Block& taken) {
   segments_.prefetch(holes_.best_fit(whole.range.size()).begin);
 }
 
-void BestFit::settle_oldest(Granules size) {
-  Segment* segment = segments_.find(recent_.oldest(size));
+void BestFit::settle(Granules place) {
+  Segment* segment = segments_.find(place);
   recent_.remove(segment->range());
   become_hole(segment, history_of(*segment));
 }
 
+// Many at once: the one free in some hundreds that does it takes longer, all together take less time, as what the next
+// ones need is on its way meanwhile.
+void BestFit::settle_oldest() {
+  for (unsigned turn = 0; turn < Recent::kAtOnce; ++turn) {
+    prefetch_neighbours(recent_.in_turn(turn + kAhead));
+    if (const Granules place = recent_.in_turn(turn); place != Recent::kNowhere) settle(place);
+  }
+}
+
 void BestFit::settle_recent() {
   for (Granules size = 1; recent_.count() != 0; ++size) {
-    while (recent_.oldest(size) != Recent::kNowhere) settle_oldest(size);
+    while (recent_.oldest(size) != Recent::kNowhere) settle(recent_.oldest(size));
   }
 }
 

@@ -91,10 +91,10 @@ class BestFit {
     const History history = record == 0 ? History{} : fragments_.make(owned.range, line, record);
     if (owned.block.sharing != Sharing::kNone) return retain(owned.segment, history, owned.block.sharing);
     if (!Recent::keeps(owned.range.size())) return become_hole(owned.segment, history);
-    if (const Granules size = recent_.in_the_way(); size != 0) settle_oldest(size);
+    if (recent_.full()) [[unlikely]]
+      settle_oldest();
     become(*owned.segment, Kind::kRecent, history.bits());
     recent_.add(owned.range);
-    prefetch_neighbours(recent_.soon_in_the_way());
   }
 
   /// Memory was mapped there: `range` lies in one gap.
@@ -226,7 +226,8 @@ class BestFit {
   void become_hole(Segment* segment, History history);
   void become_gap(Segment* segment);
   void take_part(const Hole& whole, Range part, const Block& taken);
-  void settle_oldest(Granules size);
+  void settle(Granules place);
+  void settle_oldest();
   // What will be joined with them soon is near, but at a million blocks its neighbours are far from any cache.
   void prefetch_neighbours(Granules place) const {
     if (place == Recent::kNowhere) return;

@@ -13,12 +13,15 @@ namespace gpupool {
 
 class Recent {
  public:
-  static constexpr unsigned kMost = 512;   // blocks
+  static constexpr unsigned kMost = 768;   // blocks
   static constexpr Granules kSizes = 512;  // their sizes are below this
   static constexpr Granules kNowhere = ~Granules{0};
-  static constexpr unsigned kAhead = 4;
+  static constexpr unsigned kAtOnce = 256;  // places to be emptied when there is no room
 
-  Recent() { oldest_.fill(kNone); }
+  Recent() {
+    oldest_.fill(kNone);
+    newest_.fill(kNone);
+  }
 
   static bool keeps(Granules size) { return size < kSizes; }
   unsigned count() const { return count_; }
@@ -41,34 +44,33 @@ class Recent {
   void remove(Range block) {
     const Granules size = block.size();
     Index older = kNone;
-    Index* link = &oldest_[size];
-    while (ring_[*link].place != block.begin) {
-      older = *link;
-      link = &ring_[older].newer;
+    Index at = oldest_[size];
+    while (ring_[at].place != block.begin) {
+      older = at;
+      at = ring_[at].newer;
     }
-    Entry& entry = ring_[*link];
-    *link = entry.newer;
-    if (entry.newer == kNone) newest_[size] = older;
-    entry.size = 0;
+    const Index newer = ring_[at].newer;
+    Index& link = older == kNone ? oldest_[size] : ring_[older].newer;
+    link = newer;
+    newest_[size] = newer == kNone ? older : newest_[size];
+    ring_[at].size = 0;
     --count_;
     granules_ -= size;
   }
 
-  /// The size whose oldest block has to be removed before one can be added; 0 when there is room.
-  Granules in_the_way() const { return ring_[next_].size; }
-  /// Where the block begins that will be in the way kAhead additions later; kNowhere when there is none.
-  Granules soon_in_the_way() const {
-    const Entry& entry = ring_[(next_ + kAhead) % kMost];
+  /// Is there no room for another one?
+  bool full() const { return ring_[next_].size != 0; }
+  /// Where the block begins that is `turn` places from the one that is filled next, the oldest: kNowhere when there is
+  /// none.
+  Granules in_turn(unsigned turn) const {
+    const Entry& entry = ring_[(next_ + turn) % kMost];
     return entry.size == 0 ? kNowhere : entry.place;
   }
   void add(Range block) {
     const Granules size = block.size();
     ring_[next_] = {block.begin, size, kNone};
-    if (oldest_[size] == kNone) {
-      oldest_[size] = next_;
-    } else {
-      ring_[newest_[size]].newer = next_;
-    }
+    ring_[newest_[size]].newer = next_;
+    oldest_[size] = oldest_[size] == kNone ? next_ : oldest_[size];
     newest_[size] = next_;
     next_ = static_cast<Index>((next_ + 1) % kMost);
     ++count_;
@@ -82,16 +84,16 @@ class Recent {
 
  private:
   using Index = std::uint16_t;
-  static constexpr Index kNone = ~Index{0};
+  static constexpr Index kNone = kMost;  // behind the ring lies an entry that is written and never read: no branch
   struct Entry {
     Granules place = 0;
     Granules size = 0;    // 0: nothing here
     Index newer = kNone;  // the next newer one of that size
   };
 
-  std::array<Entry, kMost> ring_{};     // by age, from next_ on around
-  std::array<Index, kSizes> oldest_;    // by size
-  std::array<Index, kSizes> newest_{};  // means something where there is an oldest
+  std::array<Entry, kMost + 1> ring_{};  // by age, from next_ on around
+  std::array<Index, kSizes> oldest_;     // by size
+  std::array<Index, kSizes> newest_;
   Index next_ = 0;
   unsigned count_ = 0;
   std::uint64_t granules_ = 0;  // of all of them
