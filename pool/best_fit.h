@@ -59,7 +59,9 @@ class BestFit {
   /// for take() to hand out whole: the `most` that wait longest, until it answers true. Did it?
   template <class Visit>
   bool visit_recent(Granules size, unsigned most, Visit&& visit) const {
-    return recent_.visit(size, most, [&](Granules place) { return visit(hole_of(segments_.find(place))); });
+    return recent_.visit(size, most, [&](Granules place, std::uint32_t slot) {
+      return visit(hole_of(segments_.find(place, slot)));
+    });
   }
   /// Makes holes of all of them, joined with their neighbours: before a choice that should see all that is free.
   void settle_recent();
@@ -94,7 +96,7 @@ class BestFit {
     if (recent_.full()) [[unlikely]]
       settle_oldest();
     become(*owned.segment, Kind::kRecent, history.bits());
-    recent_.add(owned.range);
+    recent_.add(owned.range, segments_.slot_of(owned.segment));
   }
 
   /// Memory was mapped there: `range` lies in one gap.

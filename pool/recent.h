@@ -1,6 +1,6 @@
 // The small blocks that were freed last, each still in one piece: a request of the same size gets one back without a
 // search, a cut or a merge. Of equal sizes the one that waits longest goes first, as its work is the likeliest to be
-// done; what nobody wants leaves as the oldest of all when a new one needs its place. Knows places and sizes only. See
+// done; what nobody wants leaves as one of the oldest of all when a new one needs room. Knows places and sizes only. See
 // docs/decisions/0017-small-blocks-stay-whole-for-a-while.md. Owned by best_fit, under the tape's lock.
 #pragma once
 
@@ -31,12 +31,12 @@ class Recent {
   Granules oldest(Granules size) const {
     return keeps(size) && oldest_[size] != kNone ? ring_[oldest_[size]].place : kNowhere;
   }
-  /// Calls visit(place) for the `most` oldest of that size, until it answers true. Did it?
+  /// Calls visit(place, hint) for the `most` oldest of that size, until it answers true. Did it?
   template <class Visit>
   bool visit(Granules size, unsigned most, Visit&& visit) const {
     if (!keeps(size)) return false;
     for (Index i = oldest_[size]; i != kNone && most-- != 0; i = ring_[i].newer) {
-      if (visit(ring_[i].place)) return true;
+      if (visit(ring_[i].place, ring_[i].hint)) return true;
     }
     return false;
   }
@@ -52,7 +52,8 @@ class Recent {
     const Index newer = ring_[at].newer;
     Index& link = older == kNone ? oldest_[size] : ring_[older].newer;
     link = newer;
-    newest_[size] = newer == kNone ? older : newest_[size];
+    const Index newest = newest_[size];
+    newest_[size] = newer == kNone ? older : newest;
     ring_[at].size = 0;
     --count_;
     granules_ -= size;
@@ -66,13 +67,15 @@ class Recent {
     const Entry& entry = ring_[(next_ + turn) % kMost];
     return entry.size == 0 ? kNowhere : entry.place;
   }
-  void add(Range block) {
+  /// `hint` is what visit() will say of it.
+  void add(Range block, std::uint32_t hint) {
     const Granules size = block.size();
-    ring_[next_] = {block.begin, size, kNone};
+    ring_[next_] = {block.begin, hint, static_cast<std::uint16_t>(size), kNone};
     ring_[newest_[size]].newer = next_;
-    oldest_[size] = oldest_[size] == kNone ? next_ : oldest_[size];
+    const Index oldest = oldest_[size];
+    oldest_[size] = oldest == kNone ? next_ : oldest;
     newest_[size] = next_;
-    next_ = static_cast<Index>((next_ + 1) % kMost);
+    next_ = static_cast<Index>(next_ + 1u == kMost ? 0 : next_ + 1u);
     ++count_;
     granules_ += size;
   }
@@ -87,8 +90,9 @@ class Recent {
   static constexpr Index kNone = kMost;  // behind the ring lies an entry that is written and never read: no branch
   struct Entry {
     Granules place = 0;
-    Granules size = 0;    // 0: nothing here
-    Index newer = kNone;  // the next newer one of that size
+    std::uint32_t hint = 0;
+    std::uint16_t size = 0;  // 0: nothing here
+    Index newer = kNone;     // the next newer one of that size
   };
 
   std::array<Entry, kMost + 1> ring_{};  // by age, from next_ on around

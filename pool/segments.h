@@ -42,12 +42,22 @@ class Segments {
     }
   }
 
+  /// Where a segment lies, for find() to look at first: a hint, as it may lie elsewhere later.
+  std::uint32_t slot_of(const Segment* segment) const {
+    const std::size_t bytes = offset_of(segment);
+    return static_cast<std::uint32_t>(bytes / sizeof(Bucket) * 2 + (bytes % sizeof(Bucket) != 0));
+  }
+  Segment* find(Granules begin, std::uint32_t slot) const {
+    Segment* segment = &buckets_[slot / 2].segments[slot % 2];
+    return segment->begin == begin ? segment : find(begin);
+  }
+
   /// The segment with the greatest beginning not above `place`; nullptr when there is none. Cost: O(cell).
   Segment* floor(Granules place) const;
 
   /// A new segment, of which only `begin` means anything; no other begins there. Pointers to others become invalid.
   Segment* insert(Granules begin) {
-    if (count_ == size_) grow();
+    if (count_ * 4 >= size_ * 3) grow();
     cells_.insert(begin / kCell);
     ++count_;
     return place(begin);
@@ -79,11 +89,11 @@ class Segments {
 
   std::size_t home(Granules begin) const { return std::uint64_t{begin * 0x9E3779B1u} * size_ >> 32; }
   std::size_t next(std::size_t at) const { return at + 1 == size_ ? 0 : at + 1; }
-  const Bucket* bucket_of(const Segment* segment) const {
-    return &buckets_[static_cast<std::size_t>(reinterpret_cast<const char*>(segment) -
-                                              reinterpret_cast<const char*>(buckets_.get())) /
-                     sizeof(Bucket)];
+  std::size_t offset_of(const Segment* segment) const {
+    return static_cast<std::size_t>(reinterpret_cast<const char*>(segment) -
+                                    reinterpret_cast<const char*>(buckets_.get()));
   }
+  const Bucket* bucket_of(const Segment* segment) const { return &buckets_[offset_of(segment) / sizeof(Bucket)]; }
   Segment* place(Granules begin) {
     for (std::size_t at = home(begin);; at = next(at)) {
       Bucket& bucket = buckets_[at];
