@@ -7,8 +7,6 @@
 namespace gpupool {
 namespace {
 
-constexpr std::uint64_t in_steps(std::uint64_t bytes) { return (bytes + kPoolStep - 1) / kPoolStep * kPoolStep; }
-
 void raise_to(std::atomic<std::uint64_t>& mark, std::uint64_t value) {
   std::uint64_t seen = mark.load(std::memory_order_relaxed);
   while (seen < value && !mark.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
@@ -17,23 +15,11 @@ void raise_to(std::atomic<std::uint64_t>& mark, std::uint64_t value) {
 
 }  // namespace
 
-bool MemoryPool::take(std::uint64_t bytes) {
-  const std::uint64_t used = used_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  if (limit_ != 0 && in_steps(used) > in_steps(limit_)) {
-    used_.fetch_sub(bytes, std::memory_order_relaxed);
-    return false;
-  }
-  return true;
-}
-
-void MemoryPool::served() {
-  const std::uint64_t used = this->used();
+void MemoryPool::raise_marks(std::uint64_t used) {
   raise_to(used_high_, used);
   raise_to(reserved_, in_steps(used));
   raise_to(reserved_high_, in_steps(used));
 }
-
-void MemoryPool::give_back(std::uint64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
 
 void MemoryPool::shrink_to(std::uint64_t floor) {
   const std::uint64_t least = std::max(in_steps(used()), in_steps(floor));
@@ -92,16 +78,6 @@ bool MemoryPools::free_left_behind(std::uint64_t address) {
   if (MemoryPool* pool = of_tag(found->second.tag)) pool->give_back(found->second.bytes);
   left_behind_.erase(found);
   return true;
-}
-
-MemoryPools::Current MemoryPools::current(int device, MemoryPool*& pool) const {
-  pool = nullptr;
-  if (device < 0 || device >= kMostDevices) return Current::kForeign;
-  MemoryPool* known = current_[device].load(std::memory_order_acquire);
-  if (!known) return Current::kUnknown;
-  if (known == foreign()) return Current::kForeign;
-  pool = known;
-  return Current::kOurs;
 }
 
 void MemoryPools::set_current(int device, MemoryPool* pool) {

@@ -34,9 +34,18 @@ class MemoryPool {
 
   /// Counts a request in, unless the pool's own limit refuses it. Then it is either served, which is what the high
   /// marks go by, or given back.
-  bool take(std::uint64_t bytes);
-  void served();
-  void give_back(std::uint64_t bytes);
+  bool take(std::uint64_t bytes) {
+    const std::uint64_t used = used_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    if (limit_ == 0 || in_steps(used) <= in_steps(limit_)) return true;
+    give_back(bytes);
+    return false;
+  }
+  void served() {
+    const std::uint64_t used = this->used();
+    if (used <= used_high_.load(std::memory_order_relaxed) && used <= reserved_.load(std::memory_order_relaxed)) return;
+    raise_marks(used);
+  }
+  void give_back(std::uint64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
 
   std::uint64_t used() const { return used_.load(std::memory_order_relaxed); }
   std::uint64_t used_high() const { return used_high_.load(std::memory_order_relaxed); }
@@ -61,6 +70,10 @@ class MemoryPool {
   bool destroyed() const { return destroyed_.load(std::memory_order_acquire); }
 
  private:
+  static constexpr std::uint64_t in_steps(std::uint64_t bytes) {
+    return (bytes + kPoolStep - 1) / kPoolStep * kPoolStep;
+  }
+  void raise_marks(std::uint64_t used);
   void shrink_to(std::uint64_t floor);
 
   const PoolHandle handle_;
@@ -99,7 +112,13 @@ class MemoryPools {
 
   /// The pool that requests without one use on a device. Unknown until set, and again after forget_current().
   enum class Current : std::uint8_t { kUnknown, kOurs, kForeign };
-  Current current(int device, MemoryPool*& pool) const;
+  Current current(int device, MemoryPool*& pool) const {
+    pool = device < 0 || device >= kMostDevices ? foreign() : current_[device].load(std::memory_order_acquire);
+    if (pool == nullptr) return Current::kUnknown;
+    if (pool != foreign()) return Current::kOurs;
+    pool = nullptr;
+    return Current::kForeign;
+  }
   void set_current(int device, MemoryPool* pool);
   void forget_current();
 

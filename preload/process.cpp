@@ -13,10 +13,11 @@
 #include "preload/log.h"
 
 namespace gpupool {
-namespace {
 
-Setup* the_setup = nullptr;
-std::atomic<Process*> the_process{nullptr};
+const Setup* detail::the_setup = nullptr;
+std::atomic<Process*> detail::the_process{nullptr};
+
+namespace {
 
 std::uint64_t monotonic_ns() {
   timespec now{};
@@ -33,7 +34,7 @@ void in_child() {
   process().imports.abandon();
   epoch.fetch_add(1, std::memory_order_acq_rel);
   try {
-    the_process.store(new Process(*the_setup), std::memory_order_release);
+    detail::the_process.store(new Process(setup()), std::memory_order_release);
   } catch (...) {
     return;
   }
@@ -75,13 +76,9 @@ Process::Process(const Setup& setup)
       curve(page.page().curve, page.page().seen_ms, static_cast<std::uint64_t>(setup.options.stats.interval.count())),
       trace(setup.options.trace.path, registry) {}
 
-bool has_process() { return the_process.load(std::memory_order_acquire) != nullptr; }
-const Setup& setup() { return *the_setup; }
-Process& process() { return *the_process.load(std::memory_order_acquire); }
-
 void begin_process(Setup& fresh) {
-  the_setup = &fresh;
-  the_process.store(new Process(fresh), std::memory_order_release);
+  detail::the_setup = &fresh;
+  detail::the_process.store(new Process(fresh), std::memory_order_release);
   pthread_atfork(nullptr, nullptr, in_child);
 }
 

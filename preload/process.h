@@ -54,12 +54,17 @@ struct Process {
   Recorder trace;
 };
 
+namespace detail {
+[[gnu::visibility("hidden")]] extern const Setup* the_setup;
+[[gnu::visibility("hidden")]] extern std::atomic<Process*> the_process;
+}  // namespace detail
+
 /// False before core_start has succeeded, and where the process gets no pool.
-bool has_process();
+inline bool has_process() { return detail::the_process.load(std::memory_order_acquire) != nullptr; }
 
 /// Valid with has_process().
-const Setup& setup();
-Process& process();
+inline const Setup& setup() { return *detail::the_setup; }
+inline Process& process() { return *detail::the_process.load(std::memory_order_acquire); }
 
 /// For core.cpp: keeps `fresh` for the life of the process and arranges for forks.
 void begin_process(Setup& fresh);

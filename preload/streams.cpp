@@ -71,11 +71,6 @@ bool hit(CUstream stream, CUcontext current, std::uint64_t now) {
 
 }  // namespace
 
-CUstream named(CUstream stream, Flavour flavour) {
-  if (stream) return stream;
-  return flavour == Flavour::kPerThread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
-}
-
 StreamSpot spot_of(const Guard& guard, CUstream stream, std::uint64_t bytes) {
   const DriverApi& api = setup().api;
   const std::uint64_t now = epoch.load(std::memory_order_acquire);
@@ -98,12 +93,10 @@ StreamSpot line_on(const Guard&, Home& home, CUstream stream) {
   return {cached.own ? &home : nullptr, cached.line};
 }
 
-bool captures_stream(CUstream stream) { return process().captures.any_open() && is_capturing(setup().api, stream); }
-
-CUresult fault_on(CUstream stream, Home* own) {
+CUresult ask_for_fault(CUstream stream, Home* own) {
   const DriverApi& api = setup().api;
   unsigned long long id = 0;
-  if (!api.cuStreamGetId || process().captures.any_open() || (own && own->was_sound())) return CUDA_SUCCESS;
+  if (!api.cuStreamGetId || process().captures.any_open()) return CUDA_SUCCESS;
   const CUresult result = api.cuStreamGetId(stream, &id);
   if (result != CUDA_SUCCESS) return is_sticky(result) ? result : CUDA_SUCCESS;
   if (own) own->is_sound();

@@ -5,6 +5,7 @@
 
 #include "preload/guard.h"
 #include "preload/home.h"
+#include "preload/process.h"
 
 namespace gpupool {
 
@@ -12,7 +13,10 @@ namespace gpupool {
 enum class Flavour : std::uint8_t { kLegacy, kPerThread };
 
 /// Stream 0 by its own name, CU_STREAM_LEGACY or CU_STREAM_PER_THREAD; other handles as they are.
-CUstream named(CUstream stream, Flavour flavour);
+inline CUstream named(CUstream stream, Flavour flavour) {
+  if (stream) return stream;
+  return flavour == Flavour::kPerThread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+}
 
 /// A default stream where no context is current.
 constexpr Line kNoLine = ~Line{0};
@@ -30,12 +34,17 @@ StreamSpot spot_of(const Guard& guard, CUstream stream, std::uint64_t bytes);
 StreamSpot line_on(const Guard& guard, Home& home, CUstream stream);
 
 /// Is the stream part of a capture? Asks the driver only while one is open in the process.
-bool captures_stream(CUstream stream);
+inline bool captures_stream(CUstream stream) {
+  return process().captures.any_open() && is_capturing(setup().api, stream);
+}
 
 /// The sticky error of the stream's context, or success: the cheapest call that tells, as a request that the pool can
 /// serve makes none. Not asked while a capture is open, nor within a microsecond of the last answer in that context,
 /// where `own`, the home of the stream's own context, is known.
-CUresult fault_on(CUstream stream, Home* own);
+CUresult ask_for_fault(CUstream stream, Home* own);
+inline CUresult fault_on(CUstream stream, Home* own) {
+  return own && own->was_sound() ? CUDA_SUCCESS : ask_for_fault(stream, own);
+}
 
 /// Before the driver destroys the stream: what it freed belongs to anyone from now on.
 void stream_ending(const Guard& guard, CUstream stream);
