@@ -53,6 +53,11 @@ void BestFit::take_part(const Hole& whole, Range part, const Block& taken) {
   segments_.prefetch(holes_.best_fit(whole.range.size()).begin);
 }
 
+void BestFit::free_at_once(const Owned& owned, History history) {
+  if (owned.block.sharing != Sharing::kNone) return retain(owned.segment, history, owned.block.sharing);
+  become_hole(owned.segment, history);
+}
+
 void BestFit::settle(Granules place) {
   Segment* segment = segments_.find(place);
   recent_.remove(segment->range());

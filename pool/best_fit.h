@@ -59,9 +59,8 @@ class BestFit {
   /// for take() to hand out whole: the `most` that wait longest, until it answers true. Did it?
   template <class Visit>
   bool visit_recent(Granules size, unsigned most, Visit&& visit) const {
-    return recent_.visit(size, most, [&](Granules place, std::uint32_t slot) {
-      return visit(hole_of(segments_.find(place, slot)));
-    });
+    return recent_.visit(
+        size, most, [&](Granules place, std::uint32_t slot) { return visit(hole_of(segments_.find(place, slot))); });
   }
   /// Makes holes of all of them, joined with their neighbours: before a choice that should see all that is free.
   void settle_recent();
@@ -71,6 +70,13 @@ class BestFit {
   template <class Visit>
   bool visit_history(const Hole& hole, Range part, Visit&& visit) const {
     return fragments_.visit(hole.history, hole.range, part, visit);
+  }
+
+  /// Was all of `part` of the hole, where it is not clean, freed on `line`? False when it is clean.
+  bool freed_on(const Hole& hole, Range part, std::uint32_t line) const {
+    bool all = false;
+    visit_history(hole, part, [&](const Fragment& fragment) { return all = fragment.line == line; });
+    return all;
   }
 
   /// Makes `part` of the hole a block; what is left on either side stays a hole with its own history.
@@ -87,16 +93,25 @@ class BestFit {
   Owned block_at(Granules place) const { return owned(segments_.floor(place)); }
   void mark(const Owned& owned, const Block& block) { become_block(*owned.segment, block); }
 
+  /// What became of a block that was freed, and which of the figures below have changed with it.
+  enum class Became : std::uint8_t {
+    kRecent,  // only the pieces that are free, and their sum
+    kOther,   // any
+  };
   /// Frees a block, covered by `record` of `line`; record 0 leaves it clean. It becomes (part of) a hole, a small one
   /// only after some time.
-  void free(const Owned& owned, std::uint32_t line, std::uint64_t record) {
+  Became free(const Owned& owned, std::uint32_t line, std::uint64_t record) {
     const History history = record == 0 ? History{} : fragments_.make(owned.range, line, record);
-    if (owned.block.sharing != Sharing::kNone) return retain(owned.segment, history, owned.block.sharing);
-    if (!Recent::keeps(owned.range.size())) return become_hole(owned.segment, history);
-    if (recent_.full()) [[unlikely]]
+    if (owned.block.sharing != Sharing::kNone || !Recent::keeps(owned.range.size())) [[unlikely]] {
+      free_at_once(owned, history);
+      return Became::kOther;
+    }
+    const bool settles = recent_.full();
+    if (settles) [[unlikely]]
       settle_oldest();
     become(*owned.segment, Kind::kRecent, history.bits());
     recent_.add(owned.range, segments_.slot_of(owned.segment));
+    return settles ? Became::kOther : Became::kRecent;
   }
 
   /// Memory was mapped there: `range` lies in one gap.
@@ -228,6 +243,7 @@ class BestFit {
   void become_hole(Segment* segment, History history);
   void become_gap(Segment* segment);
   void take_part(const Hole& whole, Range part, const Block& taken);
+  void free_at_once(const Owned& owned, History history);
   void settle(Granules place);
   void settle_oldest();
   // What will be joined with them soon is near, but at a million blocks its neighbours are far from any cache.

@@ -1,7 +1,7 @@
 // The small blocks that were freed last, each still in one piece: a request of the same size gets one back without a
 // search, a cut or a merge. Of equal sizes the one that waits longest goes first, as its work is the likeliest to be
-// done; what nobody wants leaves as one of the oldest of all when a new one needs room. Knows places and sizes only. See
-// docs/decisions/0017-small-blocks-stay-whole-for-a-while.md. Owned by best_fit, under the tape's lock.
+// done; what nobody wants leaves as one of the oldest of all when a new one needs room. Knows places and sizes only.
+// See docs/decisions/0017-small-blocks-stay-whole-for-a-while.md. Owned by best_fit, under the tape's lock.
 #pragma once
 
 #include <array>

@@ -5,7 +5,7 @@
 namespace gpupool {
 namespace {
 
-constexpr std::size_t kFirstBuckets = 2304;
+constexpr std::size_t kFirstBuckets = 2640;
 
 }  // namespace
 

@@ -57,7 +57,7 @@ class Segments {
 
   /// A new segment, of which only `begin` means anything; no other begins there. Pointers to others become invalid.
   Segment* insert(Granules begin) {
-    if (count_ * 4 >= size_ * 3) grow();
+    if (count_ * 8 >= size_ * 7) grow();
     cells_.insert(begin / kCell);
     ++count_;
     return place(begin);
@@ -107,8 +107,7 @@ class Segments {
   }
   void grow();
 
-  std::size_t
-      size_;  // of buckets_; half of the places stay free: then one entry in thirteen lies outside its own bucket
+  std::size_t size_;  // of buckets_; at least nine of sixteen places stay free: the fewer entries lie outside their own
   std::unique_ptr<Bucket[]> buckets_;
   std::size_t count_ = 0;
   BitTree cells_;  // cells in which a segment begins

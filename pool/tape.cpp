@@ -95,14 +95,17 @@ inline bool Tape::has_to_spare() const {
 }
 
 // A block of that size that was freed lately and needs nothing: the shortest way there is. Where another stream has
-// freed the oldest, one of its own may be among the next.
-inline bool Tape::from_recent(Granules size, const Request& request, Found& found) const {
+// freed the oldest, one of its own may be among the next. No segment: there is none.
+inline BestFit::Hole Tape::recent_for(Granules size, const Request& request) const {
+  BestFit::Hole found;
   const auto usable = [&](const BestFit::Hole& hole) {
-    found = {hole, hole.range};
-    return parts_->reuse.needs_nothing(hole, request) && is_located(hole.range, request);
+    if (!parts_->reuse.needs_nothing(hole, request) || !is_located(hole.range, request)) return false;
+    found = hole;
+    return true;
   };
-  if (parts_->space.visit_recent(size, 1, usable)) return true;
-  return request.line != kContextLine && has_to_spare() && parts_->space.visit_recent(size, kRecentFits, usable);
+  if (!parts_->space.visit_recent(size, 1, usable) && request.line != kContextLine && has_to_spare()) [[unlikely]]
+    parts_->space.visit_recent(size, kRecentFits, usable);
+  return found;
 }
 
 // Nearly always the best fit needs nothing: the ladder's first step, without the ladder. Where it does need something
@@ -187,32 +190,34 @@ inline void Tape::note_holes() {
                     bytes_of_64(parts_->space.wholly_free_granules()));
 }
 
-[[gnu::always_inline]] inline std::uint64_t Tape::hand_out(const Found& found, const Request& request) {
-  const Range part = found.part;
-  bool own = false;
-  parts_->space.visit_history(found.hole, part,
-                              [&](const Fragment& fragment) { return own = fragment.line == request.line; });
-  if (own && request.line != kContextLine) stats_.same_stream_reuses.add(1);
+// All but what goes by the holes, which a block freed lately is not one of.
+[[gnu::always_inline]] inline std::uint64_t Tape::hand_out(const BestFit::Hole& hole, Range part,
+                                                           const Request& request) {
+  if (request.line != kContextLine && parts_->space.freed_on(hole, part, request.line))
+    stats_.same_stream_reuses.add(1);
   Block block;
   block.slack = static_cast<std::uint16_t>(bytes_of(part.size()) - options_.red_zone - request.bytes);
   block.tag = request.tag;
   block.stream_ordered = request.line != kContextLine || request.tag != 0;  // a stream without a line has a pool
-  parts_->space.take(found.hole, part, block);
+  parts_->space.take(hole, part, block);
   stats_.requests.add(1);
   stats_.blocks.add(1);
   stats_.live.add(bytes_of(part.size()));
   stats_.requested.add(request.bytes);
   if (sizes_) sizes_->add(request.bytes);
-  if (part.begin < parts_->growth.device_begin()) {
+  if (part.begin < parts_->growth.device_begin()) [[unlikely]] {
     stats_.overflows.add(1);
     stats_.overflow_live.add(bytes_of(part.size()));
   }
-  note_holes();
   return addresses_.address_of(part.begin);
 }
 
 // The same, for all but the shortest way.
-std::uint64_t Tape::serve(const Found& found, const Request& request) { return hand_out(found, request); }
+std::uint64_t Tape::serve(const Found& found, const Request& request) {
+  const std::uint64_t address = hand_out(found.hole, found.part, request);
+  note_holes();
+  return address;
+}
 
 // pool.reclaim: looking whether plain frees are done is only worth its cost once enough has gathered.
 bool Tape::may_ask(const Request& request) const {
@@ -253,15 +258,15 @@ std::uint64_t Tape::oldest_own_free(Granules size, const Request& request) const
 }
 
 // Asleep by the clock that nobody sets; waits on a condition variable may go by the other one.
-void Tape::nap(std::unique_lock<Mutex>& lock) {
-  lock.unlock();
+void Tape::nap() {
+  mutex_.unlock();
   nanosleep(&kNap, nullptr);
-  lock.lock();
+  mutex_.lock();
 }
 
 // With the lock released, so that other threads can submit the work that this one waits for. False: not complete in
 // time, or nobody can tell (a capture, a lost context), or the tape was retired meanwhile.
-bool Tape::wait_unlocked(std::unique_lock<Mutex>& lock, Line line, std::uint64_t record, unsigned longest_ms) {
+bool Tape::wait_unlocked(Line line, std::uint64_t record, unsigned longest_ms) {
   const HostWait wait(stats_);
   for (;;) {
     parts_->timelines.forget_pending();
@@ -276,7 +281,7 @@ bool Tape::wait_unlocked(std::unique_lock<Mutex>& lock, Line line, std::uint64_t
       if (pending) parts_->timelines.waited_in_vain(line, record);
       return false;
     }
-    nap(lock);
+    nap();
     if (!parts_) return false;
   }
 }
@@ -284,7 +289,7 @@ bool Tape::wait_unlocked(std::unique_lock<Mutex>& lock, Line line, std::uint64_t
 // Natively the thread that freed has waited, and told this one afterwards, or the stream that freed is waited for at
 // the free, which here was recorded late. But what is waited for may be waiting for this thread: so there is an end,
 // and no second time before what was waited for in vain is done.
-bool Tape::wait_for_others(std::unique_lock<Mutex>& lock) {
+bool Tape::wait_for_others() {
   const std::uint64_t end = now_ns() + kNsPerMs * kForOthers * options_.host_wait_ms;
   bool waited = false;
   for (Line line = 0; parts_ && line < parts_->timelines.lines(); ++line) {
@@ -293,7 +298,7 @@ bool Tape::wait_for_others(std::unique_lock<Mutex>& lock) {
     const std::uint64_t now = now_ns();
     if (now >= end) break;
     if (timelines.is_given_up(line) || timelines.ask(line, newest) != Progress::kPending) continue;
-    if (wait_unlocked(lock, line, newest, static_cast<unsigned>((end - now) / kNsPerMs))) {
+    if (wait_unlocked(line, newest, static_cast<unsigned>((end - now) / kNsPerMs))) {
       waited = true;
     } else if (parts_) {
       timelines.give_up(line, newest);
@@ -303,12 +308,12 @@ bool Tape::wait_for_others(std::unique_lock<Mutex>& lock) {
 }
 
 void Tape::settle(std::uint64_t own_free) {
-  std::unique_lock lock(mutex_);
+  std::lock_guard lock(mutex_);
   if (!parts_) return;
   parts_->timelines.forget_pending();
   if (own_free != 0 && !parts_->timelines.complete(kContextLine, own_free))
-    wait_unlocked(lock, kContextLine, own_free, kForEver_ms);
-  if (parts_) wait_for_others(lock);
+    wait_unlocked(kContextLine, own_free, kForEver_ms);
+  if (parts_) wait_for_others();
 }
 
 // Would it fit if everything free lay in one piece and were done?
@@ -319,40 +324,44 @@ bool Tape::fits(Granules size, Room room) const {
 }
 
 // No hole that is there can be had at once: a moment's wait, growth, a longer wait. Memory before speed.
-bool Tape::by_patience(std::unique_lock<Mutex>& lock, Granules size, const Request& request, Found& found) {
+bool Tape::by_patience(Granules size, const Request& request, Found& found) {
   const SlowPath spent(stats_);
   const bool own = waits_for_own_free(request);
   const unsigned moment_ms = std::min(kBeforeGrowth_ms, options_.host_wait_ms);
   if (own && moment_ms != 0) {
     const std::uint64_t record = oldest_own_free(size, request);
     if (record != 0 && !parts_->timelines.is_stuck(kContextLine, record) &&
-        wait_unlocked(lock, kContextLine, record, moment_ms) && from_hole(size, request, Effort::kFence, found))
+        wait_unlocked(kContextLine, record, moment_ms) && from_hole(size, request, Effort::kFence, found))
       return true;
   }
   if (parts_ && by_growth(size, request, moment_ms, found)) return true;
   const auto grows = [&] { return by_growth(size, request, options_.host_wait_ms, found); };
   if (parts_ && options_.host_wait_ms > moment_ms && grows()) return true;
-  if (parts_ && own && wait_unlocked(lock, kContextLine, request.own_free, kForEver_ms) && grows()) return true;
-  return parts_ && fits(size, Room::kHeldAndAllowed) && wait_for_others(lock) && grows();
+  if (parts_ && own && wait_unlocked(kContextLine, request.own_free, kForEver_ms) && grows()) return true;
+  return parts_ && fits(size, Room::kHeldAndAllowed) && wait_for_others() && grows();
 }
 
 Grant Tape::allocate(const Request& request) {
-  std::unique_lock lock(mutex_);
-  if (!parts_ || request.bytes == 0) return {Verdict::kCapacity, 0, 0};
-  if (request.bytes > options_.address_space) return {Verdict::kCapacity, 0, 0};
-  Granules size = granules_for(request.bytes + options_.red_zone);
+  std::lock_guard lock(mutex_);
+  if (!parts_ || request.bytes == 0 || request.bytes > options_.address_space) return {Verdict::kCapacity, 0, 0};
+  const Granules size = granules_for(request.bytes + options_.red_zone);
   parts_->timelines.forget_pending();
+  const BestFit::Hole recent = recent_for(size, request);
+  if (recent.segment == nullptr) return search(size, request);
+  stats_.hits.add(1);
+  const std::uint64_t address = hand_out(recent, recent.range, request);
+  stats_.holes.set(parts_->space.hole_count());
+  return {Verdict::kServed, 0, address};
+}
+
+Grant Tape::search(Granules size, const Request& request) {
   Found found;
-  if (from_recent(size, request, found)) {
-    stats_.hits.add(1);
-    return {Verdict::kServed, 0, hand_out(found, request)};
-  }
   if (from_best_fit(size, request, found) ||
       from_hole(size, request, may_ask(request) ? Effort::kFence : Effort::kLook, found)) {
     stats_.hits.add(1);
     return {Verdict::kServed, 0, serve(found, request)};
   }
-  const bool served = by_patience(lock, size, request, found);
+  const bool served = by_patience(size, request, found);
   if (!parts_) return {Verdict::kCapacity, 0, 0};
   int error = parts_->growth.take_error();
   if (int refusal = fence_.take_error(); refusal != 0) {
@@ -387,19 +396,19 @@ Grant Tape::allocate_overflow(Request request) {
 }
 
 // Until a record that was made at its free is complete, with the lock released. False: nobody can tell.
-bool Tape::await(std::unique_lock<Mutex>& lock, Line line, std::uint64_t record, int& error) {
+bool Tape::await(Line line, std::uint64_t record, int& error) {
   for (;;) {
     parts_->timelines.forget_pending();
     const Progress progress = parts_->timelines.ask(line, record);
     if (progress == Progress::kUnknown) error = fence_.take_error();
     if (progress != Progress::kPending) return progress == Progress::kDone;
-    nap(lock);
+    nap();
     if (!parts_) return true;
   }
 }
 
 Freed Tape::free(std::uint64_t address, Line line, WorkOnIt work) {
-  std::unique_lock lock(mutex_);
+  std::lock_guard lock(mutex_);
   Freed freed{.result = FreeResult::kNotABlock};
   Granules place = 0;
   if (!parts_ || address % kGranuleBytes != 0 || !addresses_.place_of(address, place)) return freed;
@@ -413,7 +422,7 @@ Freed Tape::free(std::uint64_t address, Line line, WorkOnIt work) {
   parts_->timelines.forget_pending();
   const std::uint64_t record = work == WorkOnIt::kDone ? 0 : parts_->timelines.mark_free(line, freed.bytes, freed.code);
   if (line == kContextLine) freed.record = record;
-  parts_->space.free(owned, line, record);
+  const BestFit::Became became = parts_->space.free(owned, line, record);
   stats_.frees.add(1);
   if (line == kContextLine) stats_.unfenced.add(freed.bytes);
   stats_.blocks.subtract(1);
@@ -424,10 +433,14 @@ Freed Tape::free(std::uint64_t address, Line line, WorkOnIt work) {
     const SlowPath spent(stats_);
     parts_->growth.regain_much();
   }
-  note_holes();
+  if (became == BestFit::Became::kRecent) [[likely]] {
+    stats_.holes.set(parts_->space.hole_count());
+  } else {
+    note_holes();
+  }
   freed.done = record == 0;
   if (work == WorkOnIt::kAwaited && !freed.done && parts_->timelines.is_made(line, record))
-    freed.done = await(lock, line, record, freed.code);
+    freed.done = await(line, record, freed.code);
   return freed;
 }
 

@@ -110,27 +110,28 @@ class Tape {
 
   struct Found;  // a part of a hole, ready for its new owner
 
-  bool from_recent(Granules size, const Request& request, Found& found) const;
+  BestFit::Hole recent_for(Granules size, const Request& request) const;
+  Grant search(Granules size, const Request& request);
   bool from_best_fit(Granules size, const Request& request, Found& found);
   bool from_hole(Granules size, const Request& request, Effort last, Found& found);
   bool has_to_spare() const;
   bool from_fits(Granules size, const Request& request, Effort effort, Found& found);
   bool from_largest(Granules size, const Request& request, Effort effort, Found& found);
-  bool by_patience(std::unique_lock<Mutex>& lock, Granules size, const Request& request, Found& found);
+  bool by_patience(Granules size, const Request& request, Found& found);
   bool by_growth(Granules size, const Request& request, unsigned patience_ms, Found& found);
   bool waits_for_own_free(const Request& request) const;
   std::uint64_t oldest_own_free(Granules size, const Request& request) const;
-  static void nap(std::unique_lock<Mutex>& lock);
-  bool wait_unlocked(std::unique_lock<Mutex>& lock, Line line, std::uint64_t record, unsigned longest_ms);
-  bool wait_for_others(std::unique_lock<Mutex>& lock);
-  bool await(std::unique_lock<Mutex>& lock, Line line, std::uint64_t record, int& error);
+  void nap();
+  bool wait_unlocked(Line line, std::uint64_t record, unsigned longest_ms);
+  bool wait_for_others();
+  bool await(Line line, std::uint64_t record, int& error);
   enum class Room : std::uint8_t { kHeld, kHeldAndAllowed };  // the latter: with what could still be taken
   bool fits(Granules size, Room room) const;
   bool may_ask(const Request& request) const;
   bool is_located(Range hole, const Request& request) const;
   Range located(Range hole, const Request& request) const;
   bool may_split(Range hole, Granules size) const;
-  std::uint64_t hand_out(const Found& found, const Request& request);
+  std::uint64_t hand_out(const BestFit::Hole& hole, Range part, const Request& request);
   std::uint64_t serve(const Found& found, const Request& request);
   bool block_at(std::uint64_t address, BestFit::Owned& owned) const;
   BlockInfo info_of(const BestFit::Owned& owned) const;

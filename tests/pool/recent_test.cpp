@@ -34,7 +34,8 @@ TEST_CASE("recent gives back the oldest of a size, and what has waited longest h
         if (entry->block.size() == size) chosen = entry;
       }
       std::vector<Granules> seen;
-      const auto note = [&](Granules place) {
+      const auto note = [&](Granules place, std::uint32_t hint) {
+        REQUIRE(hint == place + 1);
         seen.push_back(place);
         return place == chosen->block.begin;
       };
@@ -45,21 +46,27 @@ TEST_CASE("recent gives back the oldest of a size, and what has waited longest h
       recent.remove(chosen->block);
       reference.erase(chosen);
     } else {
-      const Granules leaving = recent.in_the_way();
       // The place in the ring is taken by what was added as many additions ago as there are places, if it still waits.
-      const bool full = !reference.empty() && reference.front().added + Recent::kMost == added;
-      REQUIRE(leaving == (full ? reference.front().block.size() : 0));
-      const auto soon = std::ranges::find_if(
-          reference, [&](const Entry& entry) { return entry.added + Recent::kMost == added + Recent::kAhead; });
-      REQUIRE(recent.soon_in_the_way() == (soon == reference.end() ? Recent::kNowhere : soon->block.begin));
-      if (full) {
-        recent.remove(reference.front().block);
-        reference.pop_front();
-        ++left;
+      const auto waits_at = [&](unsigned turn) {
+        const auto it = std::ranges::find_if(
+            reference, [&](const Entry& entry) { return entry.added + Recent::kMost == added + turn; });
+        return it == reference.end() ? Recent::kNowhere : it->block.begin;
+      };
+      for (unsigned turn : {0u, 1u, 5u, Recent::kAtOnce}) REQUIRE(recent.in_turn(turn) == waits_at(turn));
+      REQUIRE(recent.full() == (waits_at(0) != Recent::kNowhere));
+      if (recent.full()) {
+        for (unsigned turn = 0; turn < Recent::kAtOnce; ++turn) {
+          if (recent.in_turn(turn) == Recent::kNowhere) continue;
+          REQUIRE(recent.in_turn(turn) == reference.front().block.begin);
+          recent.remove(reference.front().block);
+          reference.pop_front();
+          ++left;
+        }
+        REQUIRE_FALSE(recent.full());
       }
       const Range block{next_place, next_place + size};
       next_place += size;
-      recent.add(block);
+      recent.add(block, block.begin + 1);
       reference.push_back({block, added++});
       REQUIRE(recent.holds(block));
     }
@@ -76,5 +83,5 @@ TEST_CASE("recent keeps small blocks only") {
   REQUIRE_FALSE(Recent::keeps(Recent::kSizes));
   REQUIRE(recent.oldest(Recent::kSizes) == Recent::kNowhere);
   REQUIRE_FALSE(recent.holds({0, Recent::kSizes}));
-  REQUIRE(recent.in_the_way() == 0);
+  REQUIRE_FALSE(recent.full());
 }
