@@ -28,6 +28,16 @@ void as_natively(const std::string& name) {
   passes_every_way(name);
 }
 
+// Of 4 GiB the pool itself leaves the default headroom, also when a program takes whatever it can get.
+void leaves_headroom(const std::string& strategy, const std::string& backing) {
+  const Folder folder;
+  passes("takes_everything", {{"GPUPOOL_POOL_STRATEGY", strategy},
+                              {"GPUPOOL_POOL_BACKING", backing},
+                              {"GPUPOOL_STATS_PATH", folder / "report"}});
+  const json report = json::parse(read_file(folder / "report"));
+  CHECK(report["pools"].at(0)["reserved.peak"] <= (std::uint64_t{4096} - 512) << 20);
+}
+
 }  // namespace
 
 TEST_CASE("a block is exported where its attribute says so, and nowhere else", "[case-17]") {
@@ -44,14 +54,22 @@ TEST_CASE("memory registered with another device is not handed out again", "[cas
   passes("registered_stays", {{"GPUPOOL_POOL_STRATEGY", "auto_growth"}});
 }
 
+TEST_CASE("memory that a descriptor was given out for is not handed out again", "[case-18]") {
+  passes("described_stays");
+  passes("described_stays", {{"GPUPOOL_POOL_STRATEGY", "auto_growth"}});
+}
+
 TEST_CASE("allocations inside a capture work or say that they do not, in every mode", "[case-19]") {
   passes_every_way("capture_modes");
+  as_natively("capture_begun_otherwise");
   as_natively("capture_on_a_blocking_stream");
 }
 
 TEST_CASE("a card that is full while a capture is open loses no memory that is in use", "[case-21]") {
   passes_every_way("capture_short_of_memory");
 }
+
+TEST_CASE("memory that a kernel uses is given to nobody", "[case-21]") { as_natively("yield_under_a_kernel"); }
 
 TEST_CASE("free memory falls and rises by what is allocated", "[case-22]") {
   passes("steady_free");
@@ -73,11 +91,15 @@ TEST_CASE("memory freed under a running kernel is its next owner's alone", "[cas
 
 TEST_CASE("the same between threads whose default streams are their own", "[case-27]") {
   as_natively("streams_of_threads");
+  passes("streams_of_threads", {{"TEST_BY_HANDLE", "1"}});
 }
 
 TEST_CASE("what is taken beside the pool fits into the headroom", "[case-33]") {
   passes("beside_the_pool");
   passes("beside_the_pool", {{"GPUPOOL_POOL_STRATEGY", "auto_growth"}});
+  for (const char* strategy : {"best_fit", "auto_growth"}) {
+    for (const char* backing : {"vmm", "arena"}) leaves_headroom(strategy, backing);
+  }
 }
 
 TEST_CASE("addresses have the alignment of textures", "[case-40]") { as_natively("alignment"); }

@@ -8,6 +8,11 @@
 using namespace gpupool::tests;
 using nlohmann::json;
 
+TEST_CASE("errno stays the program's", "[case-11]") {
+  passes("errno_is_kept");
+  passes("errno_is_kept", {{"GPUPOOL_POOL_STRATEGY", "auto_growth"}});
+}
+
 TEST_CASE("signal dispositions stay the program's", "[case-11][case-30]") { passes("signals"); }
 
 TEST_CASE("nothing calls the driver before the program does", "[case-12]") {
@@ -35,6 +40,17 @@ TEST_CASE("frees at the very end neither crash nor change the exit status", "[ca
     CHECK(run_case("end_by_return", {{"GPUPOOL_POOL_REUSE", reuse}}).status == 0);
     CHECK(run_case("end_by_exit", {{"GPUPOOL_POOL_REUSE", reuse}}).status == 3);
     passes("closed_library", {{"GPUPOOL_POOL_REUSE", reuse}});
+  }
+}
+
+TEST_CASE("the driver is not called at the end of a process", "[case-29]") {
+  for (const char* strategy : {"best_fit", "auto_growth"}) {
+    const Folder folder;
+    passes("end_by_asking", {{"GPUPOOL_SIM_TRACE", folder / "calls"}, {"GPUPOOL_POOL_STRATEGY", strategy}});
+    const std::string calls = read_file(folder / "calls");
+    const std::size_t last = calls.rfind("\ncuDriverGetVersion(");
+    REQUIRE(last != std::string::npos);
+    CHECK(calls.find('\n', last + 1) + 1 == calls.size());
   }
 }
 

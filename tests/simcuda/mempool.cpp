@@ -84,8 +84,8 @@ CUresult allocate(CUdeviceptr* out, size_t bytes, CUmemoryPool pool, CUstream ha
   if (!out) return CUDA_ERROR_INVALID_VALUE;
   if (!pool) pool = current_pool(*stream->context->device);
   if (!state().pools.valid(pool) || pool->destroyed) return CUDA_ERROR_INVALID_VALUE;
-  if (stream->capture) return capture_alloc(*stream, *pool->device, out, bytes);
   if (bytes == 0) return *out = 0, CUDA_SUCCESS;
+  if (stream->capture) return capture_alloc(*stream, *pool->device, out, bytes);
   if (stream->kind == StreamKind::kLegacy) {
     if (const CUresult e = refuse_implicit_dependency(*stream)) return e;
   }

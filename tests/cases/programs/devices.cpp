@@ -312,14 +312,46 @@ CASE(exported_stays) {
 // Memory that another device was given tokens for is never handed out again.
 CASE(registered_stays) {
   program::begin();
-  const CUdeviceptr block = take(4 * kMiB);
-  CUDA_POINTER_ATTRIBUTE_P2P_TOKENS tokens{};
-  OK(cuPointerGetAttribute(&tokens, CU_POINTER_ATTRIBUTE_P2P_TOKENS, block));
-  OK(cuMemFree(block));
+  for (const bool among_others : {false, true}) {
+    const CUdeviceptr block = take(4 * kMiB);
+    CUDA_POINTER_ATTRIBUTE_P2P_TOKENS tokens{};
+    CUpointer_attribute attribute = CU_POINTER_ATTRIBUTE_P2P_TOKENS;
+    void* answer = &tokens;
+    OK(among_others ? cuPointerGetAttributes(1, &attribute, &answer, block)
+                    : cuPointerGetAttribute(&tokens, attribute, block));
+    OK(cuMemFree(block));
+    for (int i = 0; i < 20; ++i) {
+      const CUdeviceptr next = take(4 * kMiB);
+      HOLDS(next + 4 * kMiB <= block || next >= block + 4 * kMiB);
+    }
+  }
+}
+
+// Nor what a descriptor was given out for, also where it began in a neighbour.
+CASE(described_stays) {
+  program::begin();
+  const CUdeviceptr block = take(4 * kMiB + 512);
+  const CUdeviceptr neighbour = take(4 * kMiB);
+  constexpr std::size_t kPage = 4096;
+  int file = -1;
+  const CUdeviceptr first = neighbour / kPage * kPage;
+  const std::size_t bytes = (neighbour + 4 * kMiB - first) / kPage * kPage;
+  OK(cuMemGetHandleForAddressRange(&file, first, bytes, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0));
+  OK(cuMemFree(neighbour));
+  if (first < neighbour) OK(cuMemFree(block));
   for (int i = 0; i < 20; ++i) {
     const CUdeviceptr next = take(4 * kMiB);
-    HOLDS(next + 4 * kMiB <= block || next >= block + 4 * kMiB);
+    HOLDS(next + 4 * kMiB <= neighbour || next >= neighbour + 4 * kMiB);
+    if (first < neighbour) HOLDS(next + 4 * kMiB <= block || next >= block + 4 * kMiB + 512);
   }
+  close(file);
+}
+
+// All that the pool gets; the driver serves the rest.
+CASE(takes_everything) {
+  program::begin();
+  CUdeviceptr block = 0;
+  while (cuMemAlloc(&block, 64 * kMiB) == CUDA_SUCCESS) continue;
 }
 
 // What libraries take beside the pool: pinned memory, an array, a module, a memory pool of their own.

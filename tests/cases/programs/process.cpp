@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -24,8 +25,11 @@ int wait_for(pid_t child) {
 // Lives as long as the process, as a framework's cache does, and frees when the driver may have gone already.
 struct Late {
   CUdeviceptr block = 0;
+  bool asks = false;  // the last call of the program is one that gpupool never makes
   ~Late() {
+    int version = 0;
     if (block) cuMemFree(block);
+    if (asks) cuDriverGetVersion(&version);
   }
 } late;
 
@@ -84,6 +88,10 @@ CASE(plain_use) {
   std::printf("%s\n", std::getenv("LD_PRELOAD"));
 }
 
+CASE(end_by_asking) {
+  use_memory_and_leave_some();
+  late.asks = true;
+}
 CASE(end_by_return) { use_memory_and_leave_some(); }
 CASE(end_by_exit) {
   use_memory_and_leave_some();
@@ -112,6 +120,29 @@ CASE(closed_library) {
   HOLDS(library != nullptr);
   EQUAL(dlclose(library), 0);
   OK(cuMemFree(take(4096)));
+}
+
+// Calls that succeed leave it as it is, whatever they need of the system.
+CASE(errno_is_kept) {
+  constexpr int kOwn = 77;
+  program::begin();
+  const CUstream stream = program::new_stream();
+  std::size_t free = 0;
+  std::size_t total = 0;
+  CUdeviceptr plain = 0;
+  CUdeviceptr ordered = 0;
+  CUdeviceptr grown = 0;
+  errno = kOwn;
+  OK(cuMemAlloc(&plain, 1000));
+  EQUAL(errno, kOwn);
+  OK(cuMemAlloc(&grown, std::size_t{1} << 30));
+  EQUAL(errno, kOwn);
+  OK(cuMemAllocAsync(&ordered, 1000, stream));
+  OK(cuMemGetInfo(&free, &total));
+  OK(cuMemFreeAsync(ordered, stream));
+  OK(cuMemFree(plain));
+  OK(cuMemFree(grown));
+  EQUAL(errno, kOwn);
 }
 
 CASE(signals) {
