@@ -22,6 +22,7 @@ constexpr timespec kNap{0, 20'000};  // 20 us between two looks
 constexpr unsigned kForEver_ms = ~0u;
 constexpr std::uint64_t kNsPerMs = 1'000'000;
 constexpr unsigned kBeforeGrowth_ms = 100;  // in which a GPU that works along catches up with the threads
+constexpr unsigned kBeforeMoves_ms = 500;   // the same for a stream's request: only handles that are to move wait
 constexpr unsigned kForOthers = 5;          // times host_wait_ms, for what others have freed
 
 std::uint64_t bytes_of_64(std::uint64_t granules) { return granules * kGranuleBytes; }
@@ -327,7 +328,8 @@ bool Tape::fits(Granules size, Room room) const {
 bool Tape::by_patience(Granules size, const Request& request, Found& found) {
   const SlowPath spent(stats_);
   const bool own = waits_for_own_free(request);
-  const unsigned moment_ms = std::min(kBeforeGrowth_ms, options_.host_wait_ms);
+  const unsigned moment_ms =
+      std::min(request.line == kContextLine ? kBeforeGrowth_ms : kBeforeMoves_ms, options_.host_wait_ms);
   if (own && moment_ms != 0) {
     const std::uint64_t record = oldest_own_free(size, request);
     if (record != 0 && !parts_->timelines.is_stuck(kContextLine, record) &&

@@ -196,6 +196,8 @@ bool Timelines::wait_on_host(Line owner, std::uint64_t record) {
   if (complete(owner, record)) return true;
   if (patience_ms_ == 0 || is_stuck(owner, record)) return false;
   Timeline& line = lines_[owner];
+  // What is known pending without a look at the driver may not have a record yet.
+  if (record > line.recorded && !make_late_record(line)) return false;
   const Record* made = find_or_later(line, record);
   if (made == nullptr) return false;
   const HostWait wait(stats_);

@@ -316,6 +316,26 @@ TEST_CASE("memory whose record would come too late is only used once complete") 
   REQUIRE(scene.fence.is_complete(used));
 }
 
+TEST_CASE("free handles whose work is not done are waited for, recorded or not, before the card is asked") {
+  // S is alone: of its frees that of the large block is recorded, the others are not.
+  TapeOptions options;
+  options.growth_bytes = 0;
+  Scene scene(options);
+  std::uint64_t blocks[6];
+  for (auto& block : blocks) block = scene.on(kS, 8 * kMiB);
+  const std::uint64_t large = scene.on(kS, 512 * kMiB);
+  REQUIRE(scene.on(kS, 512) != 0);
+  scene.fence.submit(kS);
+  scene.free_on(kS, large);
+  scene.fence.submit(kS);
+  for (int i = 0; i < 6; i += 2) scene.free_on(kS, blocks[i]);
+  const std::uint64_t held = scene.tape.stats().reserved.current();
+  REQUIRE(scene.on(kS, 536 * kMiB) != 0);
+  CHECK(scene.tape.stats().reserved.current() == held);
+  CHECK(scene.tape.stats().migrations.get() >= 3);
+  CHECK(scene.tape.stats().host_waits.get() > 0);
+}
+
 TEST_CASE("a plain request does not stop the context for a stream's free") {
   Scene scene;
   scene.on(kT, 512);
