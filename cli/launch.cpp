@@ -7,14 +7,13 @@
 
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <thread>
 
 #include "cli/console.h"
-#include "cli/folder.h"
 #include "cli/libraries.h"
+#include "cli/processes.h"
 #include "config/table.h"
 #include "config/text.h"
 
@@ -36,16 +35,6 @@ int start(std::vector<std::string> program, const Environment& environment) {
   for (const auto& [name, value] : environment) variables.push_back(name + "=" + value);
   execvpe(program.front().c_str(), pointers(program).data(), pointers(variables).data());
   return errno;
-}
-
-volatile std::sig_atomic_t asked_to_end = 0;  // the last of the signals by which others end a command
-
-void send(pid_t program, const std::string& mark, int signal) {
-  kill(program, signal);
-  if (mark.empty()) return;
-  for (const int process : processes_with(mark)) {
-    if (process != program && (signal == SIGKILL || getpgid(process) == getpgrp())) kill(process, signal);
-  }
 }
 
 Problem refusal(const std::string& program, int error) {
@@ -132,17 +121,6 @@ void become(const std::vector<std::string>& program, const Environment& environm
   throw refusal(program.front(), start(program, environment));
 }
 
-std::vector<int> processes_with(const std::string& mark) {
-  std::vector<int> found;
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry("/proc", error), end; !error && entry != end; entry.increment(error)) {
-    const int process = std::atoi(entry->path().filename().c_str());
-    if (process > 0 && read_small_file(entry->path().string() + "/environ").find(mark) != std::string::npos)
-      found.push_back(process);
-  }
-  return found;
-}
-
 int run_and_wait(const std::vector<std::string>& program, const Environment& environment, const std::string& mark,
                  const Watch& watch) {
   int error_pipe[2];
@@ -154,33 +132,26 @@ int run_and_wait(const std::vector<std::string>& program, const Environment& env
     const ssize_t told = write(error_pipe[1], &error, sizeof error);
     _exit(told == sizeof error ? 127 : 126);
   }
-  // The terminal's interrupt is the program's to answer; we wait for it and still say what was seen.
-  void (*const interrupt)(int) = signal(SIGINT, SIG_IGN);
-  void (*const quit)(int) = signal(SIGQUIT, SIG_IGN);
-  // What is sent to us alone is handed on.
-  void (*const term)(int) = signal(SIGTERM, [](int number) { asked_to_end = number; });
-  void (*const hangup)(int) = signal(SIGHUP, [](int number) { asked_to_end = number; });
+  SignalsOfOthers others;
   close(error_pipe[1]);
   int error = 0;
   const bool refused = read(error_pipe[0], &error, sizeof error) == sizeof error;
   close(error_pipe[0]);
   int status = 0;
+  bool stopped = false;
   using Clock = std::chrono::steady_clock;
   const Clock::time_point begin = Clock::now();
   while (waitpid(child, &status, WNOHANG) == 0) {
-    if (const int signal = watch(std::chrono::duration<double>(Clock::now() - begin).count()))
-      send(child, mark, signal);
-    if (const int signal = asked_to_end; signal != 0) {
-      asked_to_end = 0;
-      send(child, mark, signal);
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    for (const int signal : {watch(seconds), others.due(seconds)}) {
+      if (signal == 0) continue;
+      send_to_all(child, mark, signal);
+      stopped = true;
     }
     std::this_thread::sleep_for(kBetweenLooks);
   }
-  signal(SIGINT, interrupt);
-  signal(SIGQUIT, quit);
-  signal(SIGTERM, term);
-  signal(SIGHUP, hangup);
   if (refused) throw refusal(program.front(), error);
+  if (stopped && !mark.empty()) end_what_is_left(mark);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 

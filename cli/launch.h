@@ -45,13 +45,9 @@ void set(Environment& environment, const Setting& setting);
 /// Called every few milliseconds with the time since the start; returns the signal to send, 0 for none.
 using Watch = std::function<int(double seconds)>;
 
-/// Runs the program and waits for it. Its status as a shell would say it. A signal of `watch` goes to the program as
-/// the terminal's would: to it and to those processes of our own group that have `mark` in their environment; SIGKILL
-/// to all that have it.
+/// Runs the program and waits for it. Its status as a shell would say it. A signal of `watch`, or of others, goes to
+/// the program as the terminal's would (processes.h); if one did, those of its processes that have `mark` end with it.
 int run_and_wait(const std::vector<std::string>& program, const Environment& environment, const std::string& mark,
                  const Watch& watch);
-
-/// The processes of this user in whose environment `mark` is.
-std::vector<int> processes_with(const std::string& mark);
 
 }  // namespace gpupool::cli

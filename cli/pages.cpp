@@ -19,6 +19,7 @@ PageCopy page_of_process(const std::string& text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
   const bool number = error == std::errc{} && end == text.data() + text.size();
   PagesFound found = find_pages(page_folder());
+  for (const std::string& problem : found.problems) note(escaped(problem, problem.size()));
   std::vector<PageCopy> matches;
   bool gone = false;
   for (PageCopy& copy : found.pages) {

@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "cli/folder.h"
-#include "cli/launch.h"
 #include "cli/libraries.h"
+#include "cli/processes.h"
 
 namespace gpupool::cli {
 namespace {

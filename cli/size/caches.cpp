@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cli/folder.h"
+#include "cli/processes.h"
 
 namespace gpupool::cli {
 namespace {

@@ -17,6 +17,11 @@ std::string percent(double share) {
   return text;
 }
 
+// "2" before "10"; ranks are numbers in all launchers that we know.
+bool by_number(const std::string& a, const std::string& b) {
+  return a.size() != b.size() ? a.size() < b.size() : a < b;
+}
+
 // 0.4, 37, 12.3k
 std::string rate(double per_second) {
   char text[32];
@@ -86,7 +91,7 @@ const std::vector<TopColumn>& top_columns() {
       {"PID", 8, true, [](const TopRow& row) { return std::to_string(row.pid); },
        [](const TopRow& a, const TopRow& b) { return a.pid < b.pid; }},
       {"RANK", 5, true, [](const TopRow& row) { return row.rank; },
-       [](const TopRow& a, const TopRow& b) { return a.rank < b.rank; }},
+       [](const TopRow& a, const TopRow& b) { return by_number(a.rank, b.rank); }},
       {"DEV", 4, true,
        [](const TopRow& row) { return row.uuid.empty() ? std::string{"-"} : std::to_string(row.device); },
        [](const TopRow& a, const TopRow& b) { return a.device < b.device; }},
@@ -98,7 +103,7 @@ const std::vector<TopColumn>& top_columns() {
        [](const TopRow& a, const TopRow& b) { return a.free() > b.free(); }},
       {"WASTE", 7, true, [](const TopRow& row) { return percent(row.waste); },
        [](const TopRow& a, const TopRow& b) { return a.waste > b.waste; }},
-      {"REQ/S", 8, true, [](const TopRow& row) { return rate(row.requests_per_second); },
+      {"REQ/S", 8, true, [](const TopRow& row) { return row.gone ? "-" : rate(row.requests_per_second); },
        [](const TopRow& a, const TopRow& b) { return a.requests_per_second > b.requests_per_second; }},
       {"PROGRAM", 16, false, [](const TopRow& row) { return row.executable + (row.gone ? " (killed)" : ""); },
        [](const TopRow& a, const TopRow& b) { return a.executable < b.executable; }},

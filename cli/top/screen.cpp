@@ -101,13 +101,15 @@ class Screen {
       const std::uint64_t due = last_look_ms_ + interval_ms_;
       timeout(static_cast<int>(due > now ? due - now : 0));
       const int key = getch();
-      if (key == 'q' || key == 3 || asked_to_end != 0) return;
+      if ((key == 'q' && !typing_) || key == 3 || asked_to_end != 0) return;
       if (key == ERR) {
         if (isatty(STDIN_FILENO) != 1) return;
         if (!paused_) look();
         last_look_ms_ = now_ms();
-      } else {
-        act(key);
+      } else if (key != KEY_RESIZE) {
+        message_.clear();
+        typing_ ? type(key) : act(key);
+        arrange();
       }
     }
   }
@@ -135,16 +137,34 @@ class Screen {
     chosen_ = std::min(chosen_, shown_.empty() ? 0 : shown_.size() - 1);
   }
 
+  void choose(int down) {
+    const auto wanted = static_cast<std::ptrdiff_t>(chosen_) + down;
+    chosen_ = static_cast<std::size_t>(std::max<std::ptrdiff_t>(wanted, 0));
+  }
+
   void act(int key) {
+    const int page = std::max(1, LINES / 2);
     const std::size_t columns = top_columns().size();
     switch (key) {
       case KEY_UP:
       case 'k':
-        if (chosen_ > 0) --chosen_;
+        choose(-1);
         break;
       case KEY_DOWN:
       case 'j':
-        if (chosen_ + 1 < shown_.size()) ++chosen_;
+        choose(1);
+        break;
+      case KEY_PPAGE:
+        choose(-page);
+        break;
+      case KEY_NPAGE:
+        choose(page);
+        break;
+      case KEY_HOME:
+        chosen_ = 0;
+        break;
+      case KEY_END:
+        chosen_ = shown_.size();
         break;
       case 's':
         sort_ = (sort_ + 1) % columns;
@@ -162,12 +182,22 @@ class Screen {
         trim();
         break;
       case '/':
-        ask_filter();
+        typing_ = true;
+        filter_.clear();
         break;
       default:
         break;
     }
-    arrange();
+  }
+
+  /// A key while the filter is being typed; Escape leaves none.
+  void type(int key) {
+    constexpr int kEscape = 27;
+    constexpr std::size_t kLongestFilter = 63;
+    if (key == kEscape) filter_.clear();
+    if (key == kEscape || key == '\n' || key == '\r' || key == KEY_ENTER) typing_ = false;
+    if ((key == KEY_BACKSPACE || key == 127 || key == 8) && !filter_.empty()) filter_.pop_back();
+    if (key >= ' ' && key <= '~' && filter_.size() < kLongestFilter) filter_ += static_cast<char>(key);
   }
 
   void trim() {
@@ -180,19 +210,6 @@ class Screen {
     look();
   }
 
-  void ask_filter() {
-    char text[64] = "";
-    timeout(-1);
-    echo();
-    curs_set(1);
-    mvaddstr(LINES - 1, 0, "filter: ");
-    clrtoeol();
-    getnstr(text, sizeof text - 1);
-    noecho();
-    curs_set(0);
-    filter_ = text;
-  }
-
   void put(int line, const std::string& text, attr_t attributes = A_NORMAL) const {
     if (line >= LINES) return;
     attrset(attributes);
@@ -203,7 +220,7 @@ class Screen {
   void draw() const {
     erase();
     put(0, "gpupool top  " + std::to_string(shown_.size()) + " of " + std::to_string(rows_.size()) + " pools" +
-               (filter_.empty() ? "" : "  filter " + in_quotes(filter_)) + (paused_ ? "  paused" : ""));
+               (filter_.empty() || typing_ ? "" : "  filter " + in_quotes(filter_)) + (paused_ ? "  paused" : ""));
     put(1, table_heads(&top_columns()[sort_]), A_BOLD);
     const std::vector<std::string> cards = card_lines(rows_);
     const int room = std::max(1, LINES - 3 - static_cast<int>(cards.size()) - (problem_.empty() ? 0 : 1));
@@ -213,7 +230,8 @@ class Screen {
       put(line++, table_line(shown_[i], letters_), i == chosen_ ? A_REVERSE : A_NORMAL);
     for (const std::string& card : cards) put(line++, card);
     if (!problem_.empty()) put(LINES - 2, problem_);
-    put(LINES - 1, message_.empty() ? kHelp : message_, A_DIM);
+    put(LINES - 1, typing_ ? "filter: " + filter_ : message_.empty() ? kHelp : message_, typing_ ? A_NORMAL : A_DIM);
+    curs_set(typing_ ? 1 : 0);
     refresh();
   }
 
@@ -228,6 +246,7 @@ class Screen {
   std::size_t sort_ = 0;
   bool reversed_ = false;
   bool paused_ = false;
+  bool typing_ = false;  // the filter; keys are its letters
   std::string filter_;
   std::string message_;
   std::string problem_;  // of a page that could not be read, or not all of it

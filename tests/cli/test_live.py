@@ -8,6 +8,7 @@ import pathlib
 import pty
 import re
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import termios
 import time
 import unittest
 
-COMMAND, FRONT, DRIVER, PROGRAM = sys.argv[1:5]
+COMMAND, FRONT, DRIVER, PROGRAM = map(os.path.abspath, sys.argv[1:5])
 DEADLINE_SECONDS = 60  # generous: nothing here is a measurement
 ON_A_CARD = {"PATH": "/usr/bin:/bin", "LD_LIBRARY_PATH": DRIVER, "GPUPOOL_SIM_MEMORY": "4GiB"}
 
@@ -50,6 +51,14 @@ def wait_for(condition):
         if time.monotonic() > end:
             raise TimeoutError(condition)
         time.sleep(0.01)
+
+
+def runs(pid):
+    """Whether the process is there, and not just not waited for."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 class Terminal:
@@ -185,6 +194,13 @@ class Live(unittest.TestCase):
             screen.until('filter "nobody"')
             screen.press("/core\n")
             screen.until(str(holder.program.pid))
+            screen.press("/no")
+            screen.until("filter:")
+            screen.resize(18, 110)
+            screen.press("q\x7fbody\n")  # what is typed is the filter, whatever else happens
+            screen.until('filter "nobody"')
+            screen.press("/\x1b")
+            screen.until(str(holder.program.pid))
             screen.press("t")
             screen.until(r"gave back \d")
             screen.press("q")
@@ -214,7 +230,7 @@ class Live(unittest.TestCase):
 
     def test_the_terminal_is_as_before_however_the_screen_ends(self):
         with Holder() as holder:
-            for way in ("q", "\x03", 15, 3, 11):
+            for way in ("q", "\x03", "/q\x03", 15, 3, 11):
                 with self.subTest(way=way):
                     screen = Terminal(holder.environment, "top", "--interval", "50ms")
                     before = screen.modes
@@ -269,6 +285,26 @@ class Live(unittest.TestCase):
             self.assertIn("ended with status 143", err)
             self.assertEqual(size.returncode, 1)
             self.assertEqual(os.listdir(folder), ["held"])
+
+    def test_what_size_stops_ends_as_a_whole(self):
+        """A shell's background jobs ignore SIGINT; and SIGINT may be sent to the command alone."""
+        jobs = [COMMAND, "size", "--", "sh", "-c", f"{PROGRAM} steps & echo $! >jobs; {PROGRAM} steps & echo $! >>jobs; wait"]
+        for words, sent in ((["--steps", "3"], None), ([], signal.SIGTERM), ([], signal.SIGINT)):
+            with self.subTest(words=words, sent=sent), tempfile.TemporaryDirectory() as folder:
+                size = subprocess.Popen(jobs[:2] + words + jobs[2:], env=ON_A_CARD, cwd=folder, text=True,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+                started = pathlib.Path(folder) / "jobs"
+                wait_for(lambda: started.exists() and len(started.read_text().split()) == 2)
+                processes = [int(pid) for pid in started.read_text().split()]
+                if sent:
+                    wait_for(lambda: all(b"simcuda" in pathlib.Path(f"/proc/{pid}/maps").read_bytes() for pid in processes))
+                    size.send_signal(sent)
+                out, err = size.communicate(timeout=DEADLINE_SECONDS)
+                self.assertGreaterEqual(size.returncode, 0, err)  # no signal ended it
+                for pid in processes:
+                    self.assertFalse(runs(pid), err)
+                if not sent:
+                    self.assertIn("next time: pool.size=64MiB", out)
 
     def test_an_idle_process_gives_memory_back(self):
         with Holder() as holder:
