@@ -141,10 +141,11 @@ Range Growth::choose_place(Granules size, const Request& request, Begin begins) 
   return {};
 }
 
-Range Growth::extend(Granules size, const Request& request) {
+Range Growth::extend(Granules size, const Request& request, Effort effort) {
   const Location location = request.location;
   if (p_.backing.placement() == Placement::kGiven) return location == Location::kDevice ? extend_given(size) : Range{};
   location_ = location;
+  would_wait_ = false;
   allowed_ = still_allowed();
   Range part;
   if (bytes_of(size) >= kOwnHandles) part = choose_place(size, request, Begin::kAtHandle);
@@ -152,6 +153,8 @@ Range Growth::extend(Granules size, const Request& request) {
     part = choose_place(size, request, Begin::kAnywhere);
     if (part.empty() || !can_fill(part)) return {};
   }
+  would_wait_ = effort < Effort::kBlock && needs_pending(part);
+  if (would_wait_) return {};
   std::uint64_t held = p_.handles.bytes(location);
   std::vector<Range> gaps;
   p_.space.visit_gaps({round_down(part.begin, unit_), round_up(part.end, unit_)},
@@ -182,6 +185,19 @@ bool Growth::can_fill(Range part) {
   std::uint64_t donated = 0;
   for (const Donor& donor : donors_) donated += bytes_of(donor.size);
   return donated + allowed_ >= missing;
+}
+
+// Is work in flight on handles that are listed, and are the others not enough?
+bool Growth::needs_pending(Range part) {
+  const std::uint64_t missing = bytes_of(missing_in(part));
+  std::uint64_t done = 0;
+  std::uint64_t listed = 0;
+  for (const Donor& donor : donors_) {
+    const std::uint64_t bytes = bytes_of(donor.size);
+    listed += bytes;
+    if (done < missing && p_.reuse.complete({donor.begin, donor.begin + donor.size}, Effort::kAsk)) done += bytes;
+  }
+  return done < missing && done < listed;
 }
 
 // Memory that brings its own addresses: one slab per extension, set apart from others so that holes never join across

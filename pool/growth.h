@@ -32,8 +32,11 @@ class Growth {
   explicit Growth(const Parts& parts);
 
   /// Makes a part of `size` granules mapped throughout, in one hole, that Reuse::ready() can give to `request`. Empty
-  /// when it cannot be had; take_error() then tells a driver error that is not plain lack of memory.
-  Range extend(Granules size, const Request& request);
+  /// when it cannot be had; take_error() then tells a driver error that is not plain lack of memory. kBlock waits on
+  /// the host for handles that lie free but have work in flight; kAsk is empty, too, where these are needed:
+  /// would_wait().
+  Range extend(Granules size, const Request& request, Effort effort);
+  bool would_wait() const { return would_wait_; }
 
   /// Where memory of the card begins; what lies before is the host's. 0 without overflow.
   Granules device_begin() const { return device_begin_; }
@@ -82,6 +85,7 @@ class Growth {
   enum class Begin : std::uint8_t { kAnywhere, kAtHandle };  // kAtHandle: then whole handles are free when the block is
   Range choose_place(Granules size, const Request& request, Begin begins);
   bool can_fill(Range part);
+  bool needs_pending(Range part);
   Range extend_given(Granules size);
   void collect_donors(Location location, Range except);
   bool fill(Range gap);
@@ -108,6 +112,7 @@ class Growth {
   const Granules device_begin_;
   Location location_ = Location::kDevice;  // of the area that extend() is at work in
   Aim aim_;
+  bool would_wait_ = false;    // the last extend()
   std::uint64_t allowed_ = 0;  // what could still be taken, asked once for each extension
   std::vector<Donor> donors_;
   std::uint64_t left_retained_ = 0;  // by the last regain()

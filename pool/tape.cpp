@@ -228,15 +228,20 @@ bool Tape::may_ask(const Request& request) const {
 bool Tape::by_growth(Granules size, const Request& request, unsigned patience_ms, Found& found) {
   parts_->space.settle_recent();
   parts_->timelines.grant_patience(patience_ms);
-  const auto extends = [&] {
-    found.part = parts_->growth.extend(size, request);
+  const auto extends = [&](Effort effort) {
+    found.part = parts_->growth.extend(size, request, effort);
     if (found.part.empty()) return false;
     found.hole = parts_->space.hole_at(found.part.begin);
     return parts_->reuse.ready(found.hole, found.part, request, Effort::kFence);
   };
   if (parts_->growth.regain_much() && from_hole(size, request, Effort::kFence, found)) return true;
-  if (extends() || from_hole(size, request, Effort::kBlock, found)) return true;
-  return parts_->growth.regain(Effort::kBlock) && (extends() || from_hole(size, request, Effort::kBlock, found));
+  // Before handles are waited for that would then move, a hole that would do as it is.
+  const auto serves = [&] {
+    if (extends(Effort::kAsk)) return true;
+    const bool moves = parts_->growth.would_wait();
+    return from_hole(size, request, Effort::kBlock, found) || (moves && extends(Effort::kBlock));
+  };
+  return serves() || (parts_->growth.regain(Effort::kBlock) && serves());
 }
 
 // Natively the thread has waited on the host at its own plain frees, so it may wait for them now.

@@ -336,6 +336,30 @@ TEST_CASE("free handles whose work is not done are waited for, recorded or not, 
   CHECK(scene.tape.stats().host_waits.get() > 0);
 }
 
+TEST_CASE("a hole that fits is waited for before handles are waited for that would move") {
+  Scene scene;
+  const std::uint64_t p = scene.plain(16 * kMiB);
+  REQUIRE(scene.plain(2 * kMiB) != 0);  // keeps the holes to come apart
+  const std::uint64_t other = scene.plain(8 * kMiB);
+  REQUIRE(scene.plain(2 * kMiB) != 0);
+  while (scene.tape.holes().bytes != 0) REQUIRE(scene.plain(2 * kMiB) != 0);
+  scene.fence.submit(kS);
+  scene.free_plain(p);
+  scene.free_plain(other);
+  const std::uint64_t held = scene.tape.stats().reserved.current();
+  CHECK(scene.plain(16 * kMiB) == p);
+  CHECK(scene.tape.stats().migrations.get() == 0);
+  CHECK(scene.tape.stats().reserved.current() == held);
+  // None fits: then they move.
+  CHECK(scene.plain(7 * kMiB) == other);
+  scene.fence.submit(kS);
+  scene.free_plain(p);
+  scene.free_plain(other);
+  CHECK(scene.plain(24 * kMiB) != 0);
+  CHECK(scene.tape.stats().migrations.get() > 0);
+  CHECK(scene.tape.stats().reserved.current() == held);
+}
+
 TEST_CASE("a plain request does not stop the context for a stream's free") {
   Scene scene;
   scene.on(kT, 512);
