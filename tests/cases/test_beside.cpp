@@ -28,6 +28,15 @@ TEST_CASE("two ranks of a pipeline go on, whatever each frees and takes between 
   for (const Environment& way : {kWays[0], kWays[1], kWays[3], kWays[4]}) passes("pipeline", way);
 }
 
+TEST_CASE("work behind an event of another process holds nobody up") {
+  passes("event_of_another", {}, Preload::kNone);
+  for (Environment way : {kWays[0], kWays[1], kWays[2]}) {
+    way["TEST_POOLED"] = "1";
+    passes("event_of_another", way);
+  }
+  passes("event_of_another", kWays[3]);  // there cudaFree waits, as natively
+}
+
 TEST_CASE("a capture is unharmed while other threads allocate, grow and trim", "[case-19][case-21]") {
   // Not with pool.reuse=quiescent: nothing is known complete while captures follow each other.
   for (const Environment& way : {kWays[0], kWays[1], kWays[2], kWays[3]}) passes("capture_beside_others", way);

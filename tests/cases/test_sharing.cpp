@@ -53,6 +53,8 @@ TEST_CASE("blocks are shared again and again") {
 TEST_CASE("opened blocks go with their context, exported ones with a reset") {
   passes_silently("share_over_resets", {}, Preload::kNone);
   for (const Environment& way : {kWays[0], kWays[1]}) passes_silently("share_over_resets", way);
+  // The first block of a slab has the driver's own handle, which may name what lies there after a reset.
+  passes_silently("share_over_resets", {{"GPUPOOL_POOL_BACKING", "arena"}});
 }
 
 TEST_CASE("threads of an importer open, close and fork at once") {

@@ -5,6 +5,7 @@
 #include "tests/simcuda/faults.h"
 #include "tests/simcuda/mempool.h"
 #include "tests/simcuda/scheduler.h"
+#include "tests/simcuda/shared_event.h"
 #include "tests/simcuda/streams.h"
 
 namespace gpupool::sim {
@@ -59,6 +60,9 @@ CUresult record_with_flags(CUevent event, CUstream handle, unsigned flags) {
     event->record.reset();
     return CUDA_SUCCESS;
   }
+  if (event->shared) {
+    work.run = [shared = event->shared, number = event->shared->record()] { shared->complete(number); };
+  }
   OpRef op;
   const CUresult e = submit(handle, CU_GRAPH_NODE_TYPE_EVENT_RECORD, std::move(work), &op);
   if (e == CUDA_SUCCESS) set_record(event, std::move(op));
@@ -66,6 +70,9 @@ CUresult record_with_flags(CUevent event, CUstream handle, unsigned flags) {
 }
 
 CUresult record(CUevent event, CUstream handle) { return record_with_flags(event, handle, 0); }
+
+// Recorded by another process, as far as this one knows.
+bool is_elsewhere(CUevent event) { return event->shared && !event->record; }
 
 CUresult stream_wait(CUstream handle, CUevent event, unsigned flags) {
   Stream* stream = nullptr;
@@ -89,9 +96,15 @@ CUresult stream_wait(CUstream handle, CUevent event, unsigned flags) {
     stream->capture->invalid = true;
     return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
   }
-  if (is_done(event->record)) return CUDA_SUCCESS;
   Work work;
   work.name = "wait for an event";
+  if (is_elsewhere(event)) {
+    const uint64_t number = event->shared->last_record();
+    if (event->shared->is_done(number)) return CUDA_SUCCESS;
+    work.ready = [shared = event->shared, number] { return shared->is_done(number); };
+    return submit(handle, CU_GRAPH_NODE_TYPE_WAIT_EVENT, std::move(work));
+  }
+  if (is_done(event->record)) return CUDA_SUCCESS;
   // The wait itself is an operation, so that what is queued behind it needs no wait of its own. It keeps the record of
   // now.
   work.ready = [record = event->record] { return is_done(record); };
@@ -114,6 +127,7 @@ CUresult query(CUevent event) {
   if (const CUresult e = event_to_wait_for(event)) return e;
   const OpRef record = event->record;
   Context& root = root_of(*event->context);
+  if (is_elsewhere(event) && !event->shared->is_done(event->shared->last_record())) return CUDA_ERROR_NOT_READY;
   unsigned polls = event->polls;
   const bool done = poll(record, polls);
   if (state().events.valid(event)) event->polls = polls;
@@ -123,6 +137,7 @@ CUresult query(CUevent event) {
 CUresult synchronize(CUevent event) {
   if (const CUresult e = event_to_wait_for(event)) return e;
   Context& root = root_of(*event->context);
+  if (is_elsewhere(event) && !event->shared->is_done(event->shared->last_record())) return CUDA_ERROR_NOT_SUPPORTED;
   wait_until_done(event->record);
   trim_idle_pools(*root.device);
   return root.error;

@@ -1,6 +1,6 @@
 // Legacy IPC. A handle names the process, the file behind its card's arena, and the block; opening it maps the block's
 // pages of that file. An interior address silently names the base of its allocation, and the last 8 bytes of a handle
-// are neither written nor read, as measured. Events between processes are not simulated.
+// are neither written nor read, as measured.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -94,9 +94,6 @@ CUresult close_handle(CUdeviceptr address) {
   return CUDA_SUCCESS;
 }
 
-CUresult get_event(CUipcEventHandle*, CUevent) { return CUDA_ERROR_NOT_SUPPORTED; }
-CUresult open_event(CUevent*, CUipcEventHandle) { return CUDA_ERROR_NOT_SUPPORTED; }
-
 }  // namespace
 
 void unmap_imported(const Allocation& allocation) {
@@ -119,9 +116,3 @@ CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* out, CUipcMemHandle handle, unsigned
   return enter(Symbol::cuIpcOpenMemHandle_v2, open_handle, out, handle, flags);
 }
 CUresult cuIpcCloseMemHandle(CUdeviceptr address) { return enter(Symbol::cuIpcCloseMemHandle, close_handle, address); }
-CUresult cuIpcGetEventHandle(CUipcEventHandle* out, CUevent event) {
-  return enter(Symbol::cuIpcGetEventHandle, get_event, out, event);
-}
-CUresult cuIpcOpenEventHandle(CUevent* out, CUipcEventHandle handle) {
-  return enter(Symbol::cuIpcOpenEventHandle, open_event, out, handle);
-}

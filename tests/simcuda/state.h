@@ -23,6 +23,7 @@ namespace gpupool::sim {
 struct Op;
 struct Stream;
 struct Capture;
+class SharedEvent;
 using Context = CUctx_st;
 using OpRef = std::shared_ptr<Op>;
 using StreamRef = std::shared_ptr<Stream>;
@@ -206,4 +207,5 @@ struct CUevent_st {
   std::shared_ptr<gpupool::sim::Capture> capture;  // recorded inside it
   std::vector<CUgraphNode> capture_nodes;
   unsigned polls = 0;
+  std::shared_ptr<gpupool::sim::SharedEvent> shared;  // other processes know it
 };

@@ -347,10 +347,15 @@ CASE(described_stays) {
   close(file);
 }
 
-// All that the pool gets; the driver serves the rest.
+// All that the pool gets; the driver serves the rest. Some of the card is somebody else's by then.
 CASE(takes_everything) {
   program::begin();
-  CUdeviceptr block = 0;
+  CUdeviceptr block = take(kMiB);
+  CUmemAllocationProp prop{};
+  prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  prop.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+  CUmemGenericAllocationHandle handle = 0;
+  OK(cuMemCreate(&handle, 1024 * kMiB, &prop, 0));
   while (cuMemAlloc(&block, 64 * kMiB) == CUDA_SUCCESS) continue;
 }
 

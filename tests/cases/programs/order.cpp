@@ -194,9 +194,10 @@ CASE(streams_of_threads) {
       OK(cuCtxSetCurrent(context));
       CUdeviceptr q = 0;
       CUdeviceptr ordered = 0;
-      OK(cuMemAlloc(&q, kMiB));
       OK(alloc(&ordered, kMiB, zero));
-      for (CUdeviceptr block : {q, ordered}) kernels.fill(CU_STREAM_PER_THREAD, block, kMiB, 100 + round);
+      kernels.fill(CU_STREAM_PER_THREAD, ordered, kMiB, 100 + round);  // before a plain request orders everything
+      OK(cuMemAlloc(&q, kMiB));
+      kernels.fill(CU_STREAM_PER_THREAD, q, kMiB, 100 + round);
       kernels.spin(CU_STREAM_PER_THREAD, 3000);
       for (CUdeviceptr block : {q, ordered}) kernels.check(CU_STREAM_PER_THREAD, block, kMiB, 100 + round);
       OK(free(ordered, zero));

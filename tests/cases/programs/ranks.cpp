@@ -2,6 +2,7 @@
 // for work that the other has yet to submit. Between the two, memory is freed and taken.
 #include <condition_variable>
 #include <cstdint>
+#include <cstdlib>
 #include <mutex>
 #include <thread>
 
@@ -135,3 +136,59 @@ CASE(pipeline) {
 }
 
 CASE(pipeline_other_rank) { play(1, partner::other_side()); }
+
+// Work that waits for an event of another process, which that one completes only when it hears that this one has gone
+// on: freed behind such work, memory is its next owner's behind it, and nobody waits on the host.
+CASE(event_of_another) {
+  const Partner other("event_of_another_waited_for");
+  const Idle idle;
+  program::begin();
+  Kernels kernels;
+  const CUstream working = program::new_stream();
+  const CUdeviceptr flag = take(4);
+  CUevent event = nullptr;
+  CUipcEventHandle handle{};
+  OK(cuMemsetD32(flag, 0, 1));
+  OK(cuCtxSynchronize());
+  OK(cuEventCreate(&event, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
+  kernels.wait_flag(working, flag);
+  OK(cuIpcGetEventHandle(&handle, event));
+  OK(cuEventRecord(event, working));
+  partner::send(other.line(), handle);
+  partner::receive<char>(other.line());
+  kernels.set_flag(program::new_stream(), flag);
+  OK(cuCtxSynchronize());
+  partner::send(other.line(), 'd');
+  partner::receive<char>(other.line());
+  OK(cuEventDestroy(event));
+}
+
+CASE(event_of_another_waited_for) {
+  const int line = partner::other_side();
+  const Idle idle;
+  program::begin();
+  Kernels kernels;
+  const CUstream behind = program::new_stream();
+  const CUstream beside = program::new_stream();
+  const bool frees_do_not_wait = std::getenv("TEST_POOLED") != nullptr;
+  const CUdeviceptr plain = take(kBytes);
+  const CUdeviceptr ordered = take_ordered(kBytes, behind);
+  CUevent event = nullptr;
+  OK(cuCtxSynchronize());
+  OK(cuIpcOpenEventHandle(&event, partner::receive<CUipcEventHandle>(line)));
+  EQUAL(cuEventQuery(event), CUDA_ERROR_NOT_READY);
+  OK(cuStreamWaitEvent(behind, event, 0));
+  for (const CUdeviceptr block : {plain, ordered}) kernels.fill(behind, block, kBytes, 1);
+  OK(cuMemFreeAsync(ordered, behind));
+  if (frees_do_not_wait) OK(cuMemFree(plain));
+  const CUdeviceptr next = take_ordered(kBytes, beside);
+  const CUdeviceptr next_plain = take(kBytes);
+  for (const CUdeviceptr block : {next, next_plain}) kernels.fill(beside, block, kBytes, 2);
+  for (const CUdeviceptr block : {next, next_plain}) kernels.check(beside, block, kBytes, 2);
+  partner::send(line, 'g');
+  partner::receive<char>(line);
+  EQUAL(kernels.wrong_bytes(), 0u);
+  OK(cuEventQuery(event));
+  OK(cuEventDestroy(event));
+  partner::send(line, 'd');
+}
