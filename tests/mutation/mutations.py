@@ -5,6 +5,7 @@ MODEL = "model"  # random lists of operations on the tape
 EVERY = "every"  # all short lists
 LADDER = "ladder"  # the steps from a hole to a refusal
 TORTURE = "torture"  # whole programs under the preload, on the simulated driver
+CASES = "cases"  # tests/cases with one tag
 
 
 @dataclasses.dataclass(frozen=True)
@@ -14,6 +15,7 @@ class Mutation:
     old: str
     new: str
     by: str = MODEL
+    case: str = ""  # the tag of what finds it, by CASES
 
 
 MUTATIONS = (
@@ -31,10 +33,9 @@ MUTATIONS = (
     Mutation("capture_taken_for_a_record", "pool/timelines.cpp", "if (result == RecordResult::kNotNow) return false;", ""),
     Mutation("plain_free_of_another_thread_waited_for", "pool/timelines.cpp",
              "if (owner == kContextLine && made->number > request.own_free) return Need::kCompletion;", "", EVERY),
-    Mutation("line_reused_with_fragments", "pool/timelines.cpp", "if (!lines_[i].alive && fragments_.count(i) == 0) unused = i;",
-             "if (!lines_[i].alive) unused = i;"),
-    Mutation("waits_of_a_reused_line_kept", "pool/timelines.cpp", "if (unused < other.waited.size()) other.waited[unused] = 0;",
-             ";"),
+    Mutation("line_reused_with_fragments", "pool/timelines.cpp", "if (fragments_.count(free_lines_[i]) == 0) return i;",
+             "return i;"),
+    Mutation("waits_of_a_reused_line_kept", "pool/timelines.cpp", "if (line.recorded != 0) forget_waits_for(fresh);", ";"),
     Mutation("no_wait_ignored", "pool/timelines.cpp", "may_wait || policy_ == ReusePolicy::kQuiescent",
              "may_wait * 0 + 1 == 0 || policy_ == ReusePolicy::kQuiescent"),
     Mutation("timeout_taken_for_done", "pool/timelines.cpp", "if (!fence_.wait_on_host(made->event, patience_ms_)) {",
@@ -86,4 +87,47 @@ MUTATIONS = (
              "static_cast<void>(origin);", TORTURE),
     Mutation("stream_end_not_seen", "preload/streams.cpp",
              "if (home.serves()) home.tape()->stream_ending(reinterpret_cast<StreamRef>(stream));", "static_cast<void>(stream);", TORTURE),
+    # The cases: each fault is one that programs met, brought back.
+    Mutation("foreign_free_refused", "preload/hooks_alloc.cpp", ": pass_free(guard, kRow_cuMemFree_v2, address, ask);",
+             ": address ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;", CASES, "case-15"),
+    Mutation("wrong_free_taken", "preload/serve.cpp", "if (freed.result == FreeResult::kNotABlock) return CUDA_ERROR_INVALID_VALUE;",
+             "if (freed.result == FreeResult::kNotABlock) return CUDA_SUCCESS;", CASES, "case-43"),
+    Mutation("block_exported_by_the_driver", "preload/hooks_ipc.cpp", "if (!home || !handle || !current_context",
+             "if (home || !handle || !current_context", CASES, "case-17"),
+    Mutation("descriptor_forgotten", "preload/hooks_truth.cpp", "home->tape()->share(address, Sharing::kReferenced, bytes);", ";",
+             CASES, "case-18"),
+    Mutation("tokens_among_others_forgotten", "preload/hooks_truth.cpp",
+             "if (home && attributes[i] == CU_POINTER_ATTRIBUTE_P2P_TOKENS) home->tape()->share(block.address, Sharing::kFixed);", "",
+             CASES, "case-18"),
+    Mutation("capture_of_a_thread_not_seen", "preload/hooks_track.cpp",
+             "return begin_capture(Flavour::kPerThread, stream, [&] { return real::cuStreamBeginCapture_v2_ptsz(stream, mode); });",
+             "return real::cuStreamBeginCapture_v2_ptsz(stream, mode);", CASES, "case-19"),
+    Mutation("capture_to_a_graph_not_seen", "preload/hooks_track.cpp",
+             "return begin_capture(Flavour::kLegacy, stream,\n                       "
+             "[&] { return real::cuStreamBeginCaptureToGraph(stream, graph, nodes, edges, count, mode); });",
+             "return real::cuStreamBeginCaptureToGraph(stream, graph, nodes, edges, count, mode);", CASES, "case-19"),
+    Mutation("given_back_under_a_kernel", "pool/growth.cpp",
+             "if (p_.reuse.complete({donor.begin, donor.begin + donor.size}, Effort::kBlock)) give_back(donor.begin);",
+             "give_back(donor.begin);", CASES, "case-21"),
+    Mutation("holes_are_not_free_memory", "preload/hooks_truth.cpp", "std::uint64_t seen = *free + pools.holes;",
+             "std::uint64_t seen = *free;", CASES, "case-22"),
+    Mutation("free_taken_for_done", "preload/home.cpp", "if (captures_.any_open() && wait_beside_captures()) return WorkOnIt::kDone;",
+             "if (!captures_.any_open() || wait_beside_captures()) return WorkOnIt::kDone;", CASES, "case-25"),
+    Mutation("threads_share_a_default_stream", "preload/streams.cpp", "return home.tape()->line_of(this_thread_stream(), true);",
+             "return home.tape()->line_of(kThreadStream | 1, true);", CASES, "case-27"),
+    Mutation("room_is_not_made", "preload/serve.cpp", "if (holes == 0 || bytes > free + holes) return false;",
+             "if (holes == 0 || bytes > 0) return false;", CASES, "case-24"),
+    Mutation("headroom_of_a_full_card_ignored", "pool/growth.cpp", "return std::min(below_max, above_headroom) /",
+             "return (above_headroom ? below_max : 0) /", CASES, "case-33"),
+    Mutation("rows_without_their_padding", "preload/hooks_alloc.cpp", "? pitch * height : 0;", "? width * height : 0;", CASES,
+             "case-41"),
+    Mutation("rows_that_wrap", "preload/hooks_alloc.cpp", "return height <= kLargestRequest / pitch ? pitch * height : 0;",
+             "return pitch * height;", CASES, "case-44"),
+    Mutation("errno_lost", "preload/guard.h", "    errno = errno_;", "    errno = 5;", CASES, "case-11"),
+    Mutation("owner_by_current_device", "preload/hooks_alloc.cpp",
+             "Home* home = process().registry.at(address);\n  return home && home->serves() ? give_back",
+             "Home* home = process().registry.here(guard, 1);\n  return home && home->serves() ? give_back", CASES, "case-48"),
+    Mutation("peers_before_the_pool_forgotten", "preload/registry.cpp",
+             "if (peer.owner == fresh.context()) fresh.add_peer(peer.accessor, peer.accessor_device);", "static_cast<void>(peer);",
+             CASES, "case-50"),
 )

@@ -162,6 +162,8 @@ CASE(huge) {
   EQUAL(cudaGetLastError(), cudaErrorMemoryAllocation);
   std::size_t pitch = 0;
   HOLDS(cudaMallocPitch(&block, &pitch, (std::size_t{1} << 32) + 512, std::size_t{1} << 32) != cudaSuccess);
+  // As many bytes as a row has, once what wraps is left out.
+  HOLDS(cudaMallocPitch(&block, &pitch, std::size_t{1} << 20, (std::size_t{1} << 44) + 1) != cudaSuccess);
   cudaGetLastError();
   next_two_do_not_alias(4096);
   for (std::size_t bytes : {4 * kGiB, 4 * kGiB + 1}) {
