@@ -245,6 +245,16 @@ class Page(unittest.TestCase):
             lambda driver: driver.execute_script("return drawn[0].graph.getOption('colors')[1]") == "#5aa9f0")
         printed = self.driver.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
         self.assertGreater(len(printed["data"]), 10_000)
+        # As wide and as high on paper as it is drawn for it.
+        sizes = self.driver.execute_script("""
+            const plot = document.querySelector(".plot");
+            const seen = () => [plot.clientWidth, plot.clientHeight].join() === [drawn[0].graph.width_, drawn[0].graph.height_].join();
+            const before = seen(), width = plot.clientWidth;
+            printing(true);
+            const paper = seen(), narrow = plot.clientWidth;
+            printing(false);
+            return [before, paper, seen(), narrow <= 680, plot.clientWidth === width];""")
+        self.assertEqual(sizes, [True] * 5)
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
     def test_it_needs_nothing_else(self):

@@ -227,6 +227,14 @@ show(0);
 
 window.addEventListener("resize", () => drawn.forEach((one) => one.resize()));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-// Paper is light.
-window.addEventListener("beforeprint", () => { document.documentElement.dataset.printing = ""; redraw(); });
-window.addEventListener("afterprint", () => { delete document.documentElement.dataset.printing; redraw(); });
+// Paper is light, and has a width of its own.
+function printing(on) {
+  document.documentElement.toggleAttribute("data-printing", on);
+  for (const one of drawn) one.resize();
+  redraw();
+  // Chromium prints what it has painted of a canvas, which after a change of size is nothing until somebody looks at it.
+  const scratch = document.createElement("canvas").getContext("2d");
+  for (const canvas of document.querySelectorAll("canvas")) scratch.drawImage(canvas, 0, 0, 1, 1);
+}
+window.addEventListener("beforeprint", () => printing(true));
+window.addEventListener("afterprint", () => printing(false));
