@@ -80,7 +80,8 @@ std::string waste_lines(const std::vector<RankRow>& rows, bool names_rank) {
 }  // namespace
 
 std::string rank_of(const RankRow& row) {
-  return (row.process->rank.empty() ? "-" : escaped(row.process->rank)) + "/" + std::to_string(row.pool ? row.pool->device : row.process->device);
+  return (row.process->rank.empty() ? "-" : escaped(row.process->rank)) + "/" +
+         std::to_string(row.pool ? row.pool->device : row.process->device);
 }
 
 std::string process_text(const ProcessReport& report) {
