@@ -16,6 +16,9 @@ constexpr std::uint64_t kFullSpeedPiece = std::uint64_t{32} << 20;
 constexpr std::uint64_t kLargestPiece = std::uint64_t{128} << 20;
 constexpr std::uint64_t kSmallShare = 4096;
 constexpr std::uint64_t kMostPieces = 1024;
+// What is held early is a small part of what will be: up to this, handles are those for so many times as much.
+constexpr std::uint64_t kGrown = std::uint64_t{3} << 30;
+constexpr std::uint64_t kYetToGrow = 4;
 constexpr std::uint64_t kPiecesReserved = 1024;
 // Exact growth takes at most this part of what is held beyond the need.
 constexpr std::uint64_t kExactGrowthShare = 1024;
@@ -68,7 +71,8 @@ std::uint64_t Growth::piece() const {
   if (p_.options.size != 0)
     return std::clamp(std::bit_ceil(p_.options.size / kPiecesReserved), kFullSpeedPiece, kLargestPiece);
   // A block on n handles of h bytes costs n calls and strands some h: their sum is least where h grows with the root.
-  const double balanced = std::sqrt(double(bytes_of(aim_.block)) * double(aim_.held / kSmallShare));
+  const std::uint64_t expected = std::max(aim_.held, std::min(kYetToGrow * aim_.held, kGrown));
+  const double balanced = std::sqrt(double(bytes_of(aim_.block)) * double(expected / kSmallShare));
   const auto size = std::max(static_cast<std::uint64_t>(balanced), aim_.held / kMostPieces);
   return std::clamp(std::bit_floor(size), bytes_of(unit_), kFullSpeedPiece);
 }
