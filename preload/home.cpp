@@ -48,9 +48,14 @@ bool takes_vmm(const DriverApi& api, CUdevice device, BackingKind wanted) {
   return false;
 }
 
-void say(const Diagnostics& diagnostics) {
+// The settings are a device's, and what they cannot have is said once: the pools of its further contexts, and of those
+// after a reset, find less of the card free than the first.
+void say(const Diagnostics& diagnostics, CUdevice device) {
+  bool first = true;
+  process().registry.each([&](const Home& other) { first = first && other.device() != device; });
   for (const Diagnostic& diagnostic : diagnostics) {
-    log::write(diagnostic.severity == Severity::warning ? LogLevel::warn : LogLevel::info, diagnostic.message());
+    const bool warns = first && diagnostic.severity == Severity::warning;
+    log::write(warns ? LogLevel::warn : LogLevel::info, diagnostic.message());
   }
 }
 
@@ -69,7 +74,7 @@ Home::Home(const DriverApi& api, Captures& captures, CUcontext context, CUdevice
   log::look_for_stderr();
   if (card.total == 0) return;  // the context refuses: the driver's own answer will say why
   Resolution resolution = resolve(pool_options_for(setup().options, device, uuid_), card.total, card.free);
-  say(resolution.diagnostics);
+  say(resolution.diagnostics, device);
   resolved_ = resolution.pool;
   process().page.publish(setup().options.stats.pages);
   if (resolved_.max != 0) {

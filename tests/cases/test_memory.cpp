@@ -157,3 +157,11 @@ TEST_CASE("peer access before and after the pool exists; a context goes alone", 
   for (const Environment& way : {kWays[0], kWays[1], kWays[3]}) passes("late_frees_after_a_reset", way);
   as_natively("free_without_a_context");
 }
+
+TEST_CASE("what a device cannot have is said once, not for each of its contexts", "[case-39]") {
+  const Outcome outcome =
+      passes("contexts_come_and_go", {{"GPUPOOL_POOL_SIZE", "100%"}, {"GPUPOOL_STATS_SUMMARY", "off"}});
+  const std::size_t first = outcome.err.find("pool.headroom");
+  REQUIRE(first != std::string::npos);
+  CHECK(outcome.err.find("pool.headroom", first + 200) == std::string::npos);
+}

@@ -99,6 +99,7 @@ TEST_CASE("the whole card is clamped by the headroom", "[config][case-36]") {
   const Resolution r = resolve({.size = percent(100)}, kTotal, kTotal);
   check_one(r, Severity::warning, "pool.size");
   CHECK(r.pool.size == kTotal - 512_MiB);
+  CHECK(r.pool.max == kTotal - 512_MiB);
 }
 
 TEST_CASE("a default that meets a lower max is only a note", "[config][case-39]") {

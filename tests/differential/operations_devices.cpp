@@ -24,12 +24,14 @@ void reach(World& world, CUcontext other, CUdeviceptr theirs, std::size_t bytes)
   world.say("enable access", driver().cuCtxEnablePeerAccess_(other, 0));
   world.say("enable again", driver().cuCtxEnablePeerAccess_(other, 0));
   world.say("write theirs", driver().cuMemsetD8_(theirs, content, bytes));
-  world.say("read theirs", driver().cuCtxSynchronize_(), read_back(theirs, bytes, content));
+  const int written = driver().cuCtxSynchronize_();
+  world.say("read theirs", written, read_back(theirs, bytes, content));
   const int made = world.api().alloc(&mine, bytes);
   world.say("alloc here", made);
   if (made == 0) {
     world.say("copy from theirs", driver().cuMemcpyPeer_(mine, world.primary, theirs, other, bytes));
-    world.say("read it", driver().cuCtxSynchronize_(), read_back(mine, bytes, content));
+    const int copied = driver().cuCtxSynchronize_();
+    world.say("read it", copied, read_back(mine, bytes, content));
     world.say("free here", world.api().free(mine));
   }
   if (world.one_in(2)) world.say("disable access", driver().cuCtxDisablePeerAccess_(other));
@@ -96,7 +98,8 @@ void use_part_of_device(World& world) {
     world.say("alloc on its stream", made);
     if (made == 0) {
       world.say("write on its stream", driver().cuMemsetD8Async_(ordered, 7, bytes, stream));
-      world.say("wait for it", driver().cuStreamSynchronize_(stream), read_back(ordered, bytes, 7));
+      const int waited = driver().cuStreamSynchronize_(stream);
+      world.say("wait for it", waited, read_back(ordered, bytes, 7));
       world.say("free on its stream", driver().cuMemFreeAsync_(ordered, stream));
     }
     world.say("wait for it", driver().cuStreamSynchronize_(stream));

@@ -347,6 +347,18 @@ CASE(described_stays) {
   close(file);
 }
 
+// Again and again the card has little free, because the first pool has it.
+CASE(contexts_come_and_go) {
+  const CUcontext primary = program::begin();
+  OK(cuMemFree(take(kMiB)));
+  for (int i = 0; i < 5; ++i) {
+    const CUcontext context = program::new_context();
+    OK(cuMemFree(take(kMiB)));
+    OK(cuCtxDestroy(context));
+    OK(cuCtxSetCurrent(primary));
+  }
+}
+
 // All that the pool gets; the driver serves the rest. Some of the card is somebody else's by then.
 CASE(takes_everything) {
   program::begin();
