@@ -18,11 +18,13 @@ std::string read_input(const std::string& path, std::size_t most) {
   };
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (file < 0) refuse(error_text(errno));
+  fcntl(file, F_SETFL, O_RDONLY);  // whoever writes into a pipe is waited for
   struct stat status {};
   std::string text;
   int error = fstat(file, &status) == 0 ? 0 : errno;
+  const bool is_text = S_ISREG(status.st_mode) || S_ISFIFO(status.st_mode);
   char piece[1 << 16];
-  while (error == 0 && S_ISREG(status.st_mode) && text.size() <= most) {
+  while (error == 0 && is_text && text.size() <= most) {
     const ssize_t got = read(file, piece, sizeof piece);
     if (got < 0) error = errno;
     if (got <= 0) break;
@@ -31,7 +33,8 @@ std::string read_input(const std::string& path, std::size_t most) {
   close(file);
   if (error != 0) refuse(error_text(error));
   if (S_ISDIR(status.st_mode)) refuse("is a folder");
-  if (!S_ISREG(status.st_mode)) refuse("is no regular file");
+  if (!is_text) refuse("is no regular file");
+  if (text.empty()) refuse("is empty");
   if (text.size() > most) refuse("is larger than " + readable(most));
   return text;
 }

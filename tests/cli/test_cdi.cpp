@@ -1,6 +1,8 @@
 // `gpupool cdi`: what a container runtime is told to do, and what becomes of an image's own LD_PRELOAD.
 #include <nlohmann/json.hpp>
 
+#include <cstdlib>
+
 #include "tests/catch.h"
 #include "tests/cli/run.h"
 
@@ -60,6 +62,10 @@ TEST_CASE("an image's LD_PRELOAD is found in what its runtime says of it") {
   const Outcome kept = command({"cdi", "--image", with});
   CHECK(contains(kept.out, "LD_PRELOAD=/opt/gpupool/lib/libgpupool.so:/usr/lib/libjemalloc.so.2"));
   CHECK(contains(kept.err, "a runtime replaces the image's LD_PRELOAD=/usr/lib/libjemalloc.so.2"));
+  const std::string piped = folder / "piped.json";
+  const std::string words = GPUPOOL_TEST_COMMAND " cdi --image <(cat " + with + ") >" + piped + " 2>&1";
+  CHECK(std::system(("bash -c '" + words + "'").c_str()) == 0);
+  CHECK(contains(read_text(piped), "libgpupool.so:/usr/lib/libjemalloc.so.2"));
   for (const char* config : {R"({"Env": ["PATH=/bin"]})", "{}", "null", R"({"Env": null})"}) {
     const Outcome plain = command({"cdi", "--image", inspected("without.json", config)});
     CHECK(plain.status == 0);
