@@ -19,6 +19,12 @@ CUresult slab_below(const BlockInfo& block, Slab& slab) {
   return result;
 }
 
+// One that lives: what another thread has destroyed is current still.
+bool has_context() {
+  CUdevice device = 0;
+  return setup().api.cuCtxGetDevice(&device) == CUDA_SUCCESS;
+}
+
 template <class Ask>
 CUresult open(CUdeviceptr* address, const CUipcMemHandle& handle, unsigned flags, Ask ask) {
   const Guard guard;
@@ -37,7 +43,7 @@ CUresult open(CUdeviceptr* address, const CUipcMemHandle& handle, unsigned flags
 CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
   const Guard guard;
   Home* home = guard.nested() ? nullptr : process().registry.at(address);
-  if (!home || !handle || !current_context(setup().api)) return real::cuIpcGetMemHandle(handle, address);
+  if (!home || !handle || !has_context()) return real::cuIpcGetMemHandle(handle, address);
   if (const CUresult fault = fault_on(CU_STREAM_LEGACY, home)) return driver_said(*home, fault);
   BlockInfo block;
   if (!home->tape()->find(address, block) || block.stream_ordered || !home->shareable())

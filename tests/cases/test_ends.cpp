@@ -33,6 +33,10 @@ TEST_CASE("streams that go with a released primary context are asked nothing") {
 
 TEST_CASE("a thread frees on its own stream while it ends") { as_natively("late_frees_of_a_thread"); }
 
+TEST_CASE("a context that another thread has destroyed serves nobody", "[case-50]") {
+  as_natively("destroyed_under_a_thread");
+}
+
 TEST_CASE("after a fault every request and free says so") {
   as_natively("faults_are_told");
   as_natively("faults_are_told", {{"TEST_FIRST", "ordered"}});

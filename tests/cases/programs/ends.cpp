@@ -139,6 +139,22 @@ CASE(late_frees_of_a_thread) {
   EQUAL(kernels.wrong_bytes(), 0u);
 }
 
+// The current context has been destroyed by another thread: what needs one says so.
+CASE(destroyed_under_a_thread) {
+  const CUcontext primary = program::begin();
+  const CUdeviceptr block = take(kMiB);
+  const CUcontext gone = program::new_context();
+  CUdeviceptr fresh = 0;
+  CUipcMemHandle handle;
+  OK(cuCtxSetCurrent(gone));
+  std::thread([&] { OK(cuCtxDestroy(gone)); }).join();
+  EQUAL(cuMemAlloc(&fresh, 1000), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  EQUAL(cuMemAllocAsync(&fresh, 1000, nullptr), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  EQUAL(cuIpcGetMemHandle(&handle, block), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  OK(cuCtxSetCurrent(primary));
+  OK(cuMemFree(block));
+}
+
 // A kernel has faulted: every request and free says so from then on, also what the pool could serve by itself.
 CASE(faults_are_told) {
   program::begin();
