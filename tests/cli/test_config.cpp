@@ -67,7 +67,8 @@ TEST_CASE("--init explains each option beside it, and the defaults come back") {
   const auto options = [&](std::vector<std::string> more) {
     more.insert(more.begin(), {"config", "--json"});
     std::map<std::string, std::string> values;
-    for (const auto& row : nlohmann::json::parse(command(more).out)["options"]) values[row["key"]] = row["value"];
+    const auto told = nlohmann::json::parse(command(more).out);
+    for (const auto& row : told["options"]) values[row["key"]] = row["value"];
     return values;
   };
   CHECK(options({"--config", file}) == options({}));

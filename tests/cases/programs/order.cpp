@@ -118,6 +118,7 @@ CASE(capture_short_of_memory) {
   EQUAL(result, CUDA_ERROR_OUT_OF_MEMORY);
   CUgraph graph = nullptr;
   OK(cuStreamEndCapture(stream, &graph));
+  OK(cuGraphDestroy(graph));
   for (CUdeviceptr block : blocks) kernels.fill(stream, block, kMiB, 2);
   for (CUdeviceptr block : blocks) kernels.check(stream, block, kMiB, 2);
   EQUAL(kernels.wrong_bytes(), 0u);

@@ -13,6 +13,6 @@ int plugin_work(void) {
   void* context = 0;
   unsigned long long block = 0;
   if (init(0) || retain(&context, 0) || choose(context) || take(&block, 1 << 20)) return 2;
-  usleep(500000);
+  usleep(1500000);  // several looks of it
   return 0;
 }
