@@ -14,7 +14,7 @@ namespace {
 // speed; ones larger than kLargestPiece are created no faster.
 constexpr std::uint64_t kFullSpeedPiece = std::uint64_t{32} << 20;
 constexpr std::uint64_t kLargestPiece = std::uint64_t{128} << 20;
-constexpr std::uint64_t kSmallShare = 4096;
+constexpr std::uint64_t kSmallShare = 16384;
 constexpr std::uint64_t kMostPieces = 1024;
 // What is held early is a small part of what will be: up to this, handles are those for so many times as much.
 constexpr std::uint64_t kGrown = std::uint64_t{3} << 30;

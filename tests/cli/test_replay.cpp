@@ -49,14 +49,14 @@ TEST_CASE("the training traces: what the trace says, exactly; what the pool make
       CHECK(one["peak_live_bytes"] == row.peak_live);
       CHECK(one["oom"] == 0);
     }
-    CHECK(all["compare"][0]["ratio"] < 1.03);
-    CHECK(all["compare"][1]["ratio"] < 1.07);
+    CHECK(all["compare"][0]["ratio"] < 1.02);
+    CHECK(all["compare"][1]["ratio"] < 1.05);
     // Once the shapes are known, little is moved, and that in place of memory.
     const json& own = all["compare"][0];
     CHECK(own["late_migrations"] < row.requests / 50);
-    CHECK(own["driver_us"] < 160'000);
+    CHECK(own["driver_us"] < 200'000);
     CHECK(own["late_driver_us"] < own["driver_us"].get<double>() / 3);
-    CHECK(own["handles_taken"] < own["reserved_peak_bytes"].get<double>() / (3 << 20));
+    CHECK(own["handles_taken"] < own["reserved_peak_bytes"].get<double>() / 2.5 / (1 << 20));
     CHECK(std::abs(all["compare"][2]["ratio"].get<double>() - row.pytorch) < 0.01);
     CHECK(std::abs(all["compare"][3]["ratio"].get<double>() - row.expandable) < 0.01);
     // The weights are in the program and not in the trace: a few percent more for one byte that lived. PyTorch's cache

@@ -581,11 +581,11 @@ TEST_CASE("a pool that grows takes larger handles for larger blocks, and the mor
     REQUIRE(scene.plain(bytes) != 0);
     return scene.backing.calls(MemoryBacking::Operation::kCreate) - before;
   };
-  CHECK(handles_for(64 * kMiB) == 32);   // the least there is
-  CHECK(handles_for(448 * kMiB) == 56);  // 8 MiB: root of 448 MiB x 4 x 512 MiB/4096, as a power of two
+  CHECK(handles_for(64 * kMiB) == 32);    // the least there is
+  CHECK(handles_for(448 * kMiB) == 112);  // 4 MiB: root of 448 MiB x 4 x 512 MiB/16384, as a power of two
   CHECK(handles_for(16 * kMiB) == 8);
   CHECK(handles_for(16 * kGiB) == 512);  // 32 MiB at most
-  CHECK(handles_for(512 * kMiB) == 16);
+  CHECK(handles_for(512 * kMiB) == 32);
   CHECK(handles_for(16 * kMiB) == 1);  // 1/1024 of what is held
   CHECK(scene.tape.validate() == nullptr);
 }
