@@ -302,7 +302,7 @@ TEST_CASE("--seconds interrupts the program and counts all the same") {
   CHECK(command({"size", "--seconds", "soon", "--", "true"}).status == 2);
   const Variables variables{{"LD_LIBRARY_PATH", GPUPOOL_TEST_DRIVER}, {"GPUPOOL_SIM_MEMORY", "4GiB"}};
   const Outcome stopped =
-      command({"size", "--seconds", "3", "--", "sh", "-c",
+      command({"size", "--seconds", "6", "--", "sh", "-c",
                std::string{"trap exit INT; "} + GPUPOOL_TEST_PROGRAM + " plain; while :; do sleep 0.1; done"},
               variables);
   CAPTURE(stopped.err);
