@@ -263,7 +263,8 @@ std::uint64_t Tape::oldest_own_free(Granules size, const Request& request) const
   return oldest;
 }
 
-// Asleep by the clock that nobody sets; waits on a condition variable may go by the other one.
+// The caller holds the lock, which is released meanwhile: the tape may have been retired when this returns. Asleep by
+// the clock that nobody sets; waits on a condition variable may go by the other one.
 void Tape::nap() {
   mutex_.unlock();
   nanosleep(&kNap, nullptr);
