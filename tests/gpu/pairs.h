@@ -1,14 +1,16 @@
 // Host time of a free and an allocation, in pairs: a block chosen at random is given back and another of random size
 // (0.5-100 kB) is taken, with a given number of live blocks. Not in the time: finding the program's own note of the
-// block, reading the clock (measured by itself and taken off), and the first moments of the process: it pauses, in
-// which a pool may go on to reserve what it reserves, and plays a while. Each thread has blocks and a stream of its
-// own. What hands out the memory is the program's: a Memory made for the thread's stream, with void* take(std::size_t
-// bytes), null when there is none, and void give(void*, std::size_t bytes). Programs: pairs.cpp, and those of peers/.
+// block, reading the clock (measured by itself and taken off), and the first third of a second and more, in which
+// clocks and caches warm up and a pool may go on to reserve what it reserves. Each thread has blocks and a stream of
+// its own, and plays from before the first thread's timed part to the end of the last one's. What hands out the memory
+// is the program's: a Memory made for the thread's stream, with void* take(std::size_t bytes), null when there is
+// none, and void give(void*, std::size_t bytes). Programs: pairs.cpp, and those of peers/.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <atomic>
 #include <barrier>
 #include <chrono>
 #include <cstdint>
@@ -29,7 +31,7 @@ inline void must(bool succeeded, const char* what) {
 }
 
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::microseconds kPauseForAPair{25};  // half a second in the runs of scripts/gpu-check
+constexpr std::chrono::milliseconds kWarmUp{300};  // at least, and at least a quarter of the timed pairs
 
 template <class Memory>
 class Worker {
@@ -39,28 +41,23 @@ class Worker {
     while (blocks_.size() < live) blocks_.push_back(take(size()));
   }
 
+  /// Until `pairs` are played and the time is up, not timed.
+  void warm_up(std::size_t pairs, std::chrono::milliseconds time) {
+    const auto end = Clock::now() + time;
+    for (std::size_t i = 0; i < pairs || Clock::now() < end; ++i) pair();
+  }
   void play(std::size_t pairs) {
-    nanoseconds_.clear();
-    nanoseconds_.reserve(pairs);
-    began_ = Clock::now();
-    for (std::size_t i = 0; i < pairs; ++i) {
-      const std::size_t chosen = random_() % blocks_.size();
-      Block block = blocks_[chosen];
-      const std::size_t bytes = size();
-      asm volatile("" : "+r"(block.address), "+r"(block.bytes));  // has been read
-      const auto start = Clock::now();
-      memory_.give(block.address, block.bytes);
-      block = take(bytes);
-      const auto end = Clock::now();
-      blocks_[chosen] = block;
-      nanoseconds_.push_back(static_cast<std::uint32_t>((end - start).count()));
-    }
-    ended_ = Clock::now();
+    nanoseconds_.resize(pairs);
+    const auto start = Clock::now();
+    for (std::uint32_t& each : nanoseconds_) each = pair();
+    seconds_ = Clock::now() - start;
+  }
+  void play_while(const std::atomic<unsigned>& others) {
+    while (others.load(std::memory_order_relaxed) > 0) pair();
   }
 
   const std::vector<std::uint32_t>& nanoseconds() const { return nanoseconds_; }
-  Clock::time_point began() const { return began_; }
-  Clock::time_point ended() const { return ended_; }
+  double pairs_per_second() const { return static_cast<double>(nanoseconds_.size()) / seconds_.count(); }
 
  private:
   struct Block {
@@ -73,6 +70,18 @@ class Worker {
     must(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess, "cudaStreamCreate");
     return stream;
   }
+  std::uint32_t pair() {
+    const std::size_t chosen = random_() % blocks_.size();
+    Block block = blocks_[chosen];
+    const std::size_t bytes = size();
+    asm volatile("" : "+r"(block.address), "+r"(block.bytes));  // has been read
+    const auto start = Clock::now();
+    memory_.give(block.address, block.bytes);
+    block = take(bytes);
+    const auto end = Clock::now();
+    blocks_[chosen] = block;
+    return static_cast<std::uint32_t>((end - start).count());
+  }
   std::size_t size() { return 512 + random_() % (100'000 - 512); }
   Block take(std::size_t bytes) {
     void* address = memory_.take(bytes);
@@ -84,8 +93,7 @@ class Worker {
   Memory memory_;
   std::vector<Block> blocks_;
   std::vector<std::uint32_t> nanoseconds_;
-  Clock::time_point began_;
-  Clock::time_point ended_;
+  std::chrono::duration<double> seconds_{};
 };
 
 /// Two readings of the clock with nothing between them, in the median.
@@ -106,32 +114,29 @@ void play(std::size_t live, std::size_t pairs, unsigned threads, const std::func
   std::vector<std::unique_ptr<Worker<Memory>>> workers(threads);
   std::vector<std::thread> running;
   std::barrier together(static_cast<std::ptrdiff_t>(threads));
+  std::atomic<unsigned> timed = threads;  // threads whose timed part has not ended
   for (unsigned thread = 0; thread < threads; ++thread) {
     running.emplace_back([&, thread] {
       workers[thread] = std::make_unique<Worker<Memory>>(make, live, thread + 1);
-      std::this_thread::sleep_for(pairs * kPauseForAPair);
       together.arrive_and_wait();
-      workers[thread]->play(pairs / 4);
-      together.arrive_and_wait();
+      workers[thread]->warm_up(pairs / 4, kWarmUp);
       workers[thread]->play(pairs);
+      timed.fetch_sub(1, std::memory_order_relaxed);
+      workers[thread]->play_while(timed);
     });
   }
   for (std::thread& thread : running) thread.join();
   std::vector<std::uint32_t> all;
-  Clock::time_point began = workers[0]->began();
-  Clock::time_point ended = workers[0]->ended();
+  double pairs_per_second = 0;
   for (const auto& worker : workers) {
     all.insert(all.end(), worker->nanoseconds().begin(), worker->nanoseconds().end());
-    began = std::min(began, worker->began());
-    ended = std::max(ended, worker->ended());
+    pairs_per_second += worker->pairs_per_second();
   }
-  const std::chrono::duration<double> seconds = ended - began;
   std::sort(all.begin(), all.end());
   const std::uint32_t clock = clock_nanoseconds();
   std::printf("{\"median_ns\": %u, \"p99_ns\": %u, \"pairs_per_s\": %.0f}\n",
               all[all.size() / 2] - std::min(clock, all[all.size() / 2]),
-              all[all.size() * 99 / 100] - std::min(clock, all[all.size() * 99 / 100]),
-              double(all.size()) / seconds.count());
+              all[all.size() * 99 / 100] - std::min(clock, all[all.size() * 99 / 100]), pairs_per_second);
   std::fflush(stdout);
 }
 
