@@ -6,6 +6,7 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 import xml.etree.ElementTree
 
 sys.dont_write_bytecode = True
@@ -20,7 +21,7 @@ def run_of(seconds, loss, reserved=None, live=100):
     line = f"ernie plain: {seconds} s, last loss {loss}, live peak 100 MiB, reserved peak 150 MiB, card used 9 MiB"
     pool = {"reserved.peak": reserved, "live.peak": live}
     reports = [{"process": {"pooled": 1, "passed": 0}, "pools": [pool]}] if reserved else []
-    return workloads.Run(bench.Outcome(0, line, "", 1.0, reports))
+    return workloads.Run(bench.Outcome(0, line, "", 1.0, reports), 12.0, 10.0)
 
 
 class Running(unittest.TestCase):
@@ -64,6 +65,52 @@ class Judging(unittest.TestCase):
         self.assertIn("loss", " ".join(self.failures("pool", [run_of(10.0, 3.2)])))
         self.assertIn("x the default", " ".join(self.failures("pool", [run_of(10.5, 3.0)])))
         self.assertIn("x live", " ".join(self.failures("auto_growth", [run_of(10.0, 3.0, reserved=111)])))
+
+
+class Alternating(unittest.TestCase):
+    PROGRAM = """#!{python}
+import os, sys, time
+_, program, workload, _, gate = sys.argv
+print("loaded", workload, file=sys.stderr)
+while not os.path.exists(gate):
+    time.sleep(0.005)
+with open(os.environ["ORDER"], "a") as order:
+    print("begins", workload, file=order, flush=True)
+    time.sleep(0.05)
+    print("ends", workload, file=order, flush=True)
+seconds = 11 if "LD_PRELOAD" in os.environ else 10
+print(f"{{workload}} plain: {{seconds}} s, last loss 3, live peak 1 MiB, reserved peak 2 MiB, card used 3 MiB, first step after 1.5 s")
+"""
+
+    def test_one_at_a_time_each_beside_the_default_before_it(self):
+        with tempfile.TemporaryDirectory() as holder:
+            nowhere = pathlib.Path(holder)
+            place = bench.Bench(nowhere, nowhere, nowhere, None, time.monotonic() + 600, False, 2, ("PyTorch default", "PyTorch's cache"))
+            self.addCleanup(place.log.close)
+            place.preload = lambda mode: ""
+            program, order = nowhere / "python", nowhere / "order"
+            program.write_text(self.PROGRAM.format(python=sys.executable))
+            program.chmod(0o755)
+            place.python = str(program)
+            with unittest.mock.patch.dict("os.environ", {"ORDER": str(order)}):
+                result = Result()
+                runs = workloads.measure(place, result)
+            steps = order.read_text().split("\n")[:-1]
+        names = [workload for _ in range(2) for workload in workloads.WORKLOADS for _ in range(2)]
+        self.assertEqual(steps, [f"{what} {name}" for name in names for what in ("begins", "ends")])
+        for modes in runs.values():
+            self.assertEqual([run.ratio for run in modes["pool, PyTorch's cache"]], [1.1, 1.1])
+            self.assertEqual([run.first_step for run in modes[workloads.DEFAULT]], [1.5, 1.5])
+        self.assertEqual(len(result.failures), 6)  # nothing was pooled, indeed
+
+    def test_no_run_is_begun_that_would_end_late(self):
+        with tempfile.TemporaryDirectory() as holder:
+            nowhere = pathlib.Path(holder)
+            place = bench.Bench(nowhere, nowhere, nowhere, None, time.monotonic() + workloads.GUESS, False, 1)
+            self.addCleanup(place.log.close)
+            result = Result()
+            self.assertFalse([run for modes in workloads.measure(place, result).values() for of in modes.values() for run in of])
+        self.assertIn("left out", result.notes[0])
 
 
 class Rendering(unittest.TestCase):

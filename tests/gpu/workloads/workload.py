@@ -1,11 +1,13 @@
 """Training with changing shapes, as real jobs do it: random weights, random data, no downloads.
 
-    python3 workload.py ernie|gpt_varlen|resnet_multires [LABEL] [--steps N] [--cap MIB]
+    python3 workload.py ernie|gpt_varlen|resnet_multires [LABEL] [--steps N] [--cap MIB] [--after FILE]
 
-prints one line: seconds of the steps (without the first four), the last loss, and peaks as PyTorch counts them. A program
-that knows nothing of gpupool, so that running it under the preload measures what any other program would see.
+prints one line: seconds of the steps (without the first four), the last loss, peaks as PyTorch counts them, and when the first step
+was done, from the beginning of main. With --after it loads its modules and then waits until FILE is there. A program that knows
+nothing of gpupool, so that running it under the preload measures what any other program would see.
 """
 import argparse
+import importlib
 import os
 import random
 import time
@@ -18,6 +20,7 @@ from torch.nn import functional as F  # noqa: E402
 
 MIB = 2**20
 WARM_UP = 4
+LOADS = {"ernie": ("transformers", "ErnieForMaskedLM"), "resnet_multires": ("torchvision", "models")}  # beside PyTorch
 SEED = 1
 
 
@@ -134,6 +137,15 @@ def capped(mib):
     torch.cuda.set_per_process_memory_fraction(mib * MIB / torch.cuda.get_device_properties(0).total_memory)
 
 
+def wait_for(file, workload):
+    """With everything loaded that the workload is going to import."""
+    if workload in LOADS:
+        module, name = LOADS[workload]
+        getattr(importlib.import_module(module), name)
+    while not os.path.exists(file):
+        time.sleep(0.01)
+
+
 def main(workloads):
     """`workloads`: functions without arguments that return the function of one step, and how many steps there are."""
     named = {function.__name__: function for function in workloads}
@@ -142,26 +154,32 @@ def main(workloads):
     parser.add_argument("label", nargs="?", default="plain")
     parser.add_argument("--steps", type=int)
     parser.add_argument("--cap", type=int, help="the most that PyTorch's own cache may take, in MiB")
+    parser.add_argument("--after", metavar="FILE", help="begin when this file is there")
     arguments = parser.parse_args()
+    if arguments.after:
+        wait_for(arguments.after, arguments.workload)
+    began = time.time()
     torch.manual_seed(SEED)
     random.seed(SEED)
     if arguments.cap:
         capped(arguments.cap)
     step, steps = named[arguments.workload]()
-    seconds, loss = 0.0, 0.0
+    seconds, loss, first_step = 0.0, 0.0, 0.0
     for number in range(arguments.steps or steps):
         torch.cuda.synchronize()
         start = time.time()
         result = step(number)
         loss = loss if result is None else result
         torch.cuda.synchronize()
+        if number == 0:
+            first_step = time.time() - began
         if number >= WARM_UP:
             seconds += time.time() - start
     stats = torch.cuda.memory_stats()
     free, total = torch.cuda.mem_get_info()
     live, reserved = (stats.get(f"{key}.all.peak", 0) / MIB for key in ("allocated_bytes", "reserved_bytes"))
     print(f"{arguments.workload} {arguments.label}: {seconds:.2f} s, last loss {loss:.4f}, live peak {live:.0f} MiB, "
-          f"reserved peak {reserved:.0f} MiB, card used {(total - free) / MIB:.0f} MiB")
+          f"reserved peak {reserved:.0f} MiB, card used {(total - free) / MIB:.0f} MiB, first step after {first_step:.2f} s")
 
 
 if __name__ == "__main__":
