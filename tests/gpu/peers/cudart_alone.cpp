@@ -18,7 +18,7 @@
 namespace {
 
 constexpr std::uint64_t kPlace = std::uint64_t{128} << 10;  // at least the largest block of pairs.h
-constexpr std::uint64_t kAddresses = std::uint64_t{1} << 40;
+constexpr std::uint64_t kAddresses = std::uint64_t{64} << 30;
 
 PFN_cuGetProcAddress_v12000 the_drivers = nullptr;  // set before the runtime can call anything below
 PFN_cuMemAlloc_v3020 drivers_alloc = nullptr;
@@ -115,7 +115,7 @@ decltype(&dlsym) real_dlsym() {
 
 }  // namespace
 
-extern "C" void* dlsym(void* handle, const char* name) {
+extern "C" void* dlsym(void* handle, const char* name) noexcept {
   static const auto real = real_dlsym();
   if (!real) return nullptr;
   void* found = real(handle, name);
