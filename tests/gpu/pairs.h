@@ -31,7 +31,9 @@ inline void must(bool succeeded, const char* what) {
 }
 
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::milliseconds kWarmUp{300};  // at least, and at least a quarter of the timed pairs
+constexpr std::chrono::milliseconds kWarmUp{300};   // at least, and at least a quarter of the timed pairs
+constexpr std::chrono::milliseconds kCounted{100};  // at least, and at least the timed pairs: for pairs per second
+constexpr int kBetweenLooks = 16;                   // pairs from one look at the clock to the next
 
 template <class Memory>
 class Worker {
@@ -46,18 +48,23 @@ class Worker {
     const auto end = Clock::now() + time;
     for (std::size_t i = 0; i < pairs || Clock::now() < end; ++i) pair();
   }
-  void play(std::size_t pairs) {
+  /// Times `pairs` of them each, and all that there is time for together.
+  void play(std::size_t pairs, std::chrono::milliseconds time) {
     nanoseconds_.resize(pairs);
     const auto start = Clock::now();
     for (std::uint32_t& each : nanoseconds_) each = pair();
-    seconds_ = Clock::now() - start;
+    std::size_t played = pairs;
+    for (; Clock::now() - start < time; played += kBetweenLooks) {
+      for (int i = 0; i < kBetweenLooks; ++i) pair();
+    }
+    pairs_per_second_ = static_cast<double>(played) / std::chrono::duration<double>(Clock::now() - start).count();
   }
   void play_while(const std::atomic<unsigned>& others) {
     while (others.load(std::memory_order_relaxed) > 0) pair();
   }
 
   const std::vector<std::uint32_t>& nanoseconds() const { return nanoseconds_; }
-  double pairs_per_second() const { return static_cast<double>(nanoseconds_.size()) / seconds_.count(); }
+  double pairs_per_second() const { return pairs_per_second_; }
 
  private:
   struct Block {
@@ -93,7 +100,7 @@ class Worker {
   Memory memory_;
   std::vector<Block> blocks_;
   std::vector<std::uint32_t> nanoseconds_;
-  std::chrono::duration<double> seconds_{};
+  double pairs_per_second_ = 0;
 };
 
 /// Two readings of the clock with nothing between them, in the median.
@@ -120,7 +127,7 @@ void play(std::size_t live, std::size_t pairs, unsigned threads, const std::func
       workers[thread] = std::make_unique<Worker<Memory>>(make, live, thread + 1);
       together.arrive_and_wait();
       workers[thread]->warm_up(pairs / 4, kWarmUp);
-      workers[thread]->play(pairs);
+      workers[thread]->play(pairs, kCounted);
       timed.fetch_sub(1, std::memory_order_relaxed);
       workers[thread]->play_while(timed);
     });
