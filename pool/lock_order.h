@@ -60,7 +60,8 @@ class LocksHeld {
 };
 
 /// For what many threads hold some hundred nanoseconds at a time: being woken takes longer than that, and letting
-/// sleepers be woken costs every unlock an atomic exchange. Whoever waits looks again and again, with naps between.
+/// sleepers be woken costs every unlock an atomic exchange. Whoever waits looks again, ever less often, with naps
+/// between: meanwhile the one who has it goes on with what lies in its cache.
 class NappingMutex {
  public:
   bool try_lock() { return !held_.exchange(true, std::memory_order_acquire); }
@@ -73,16 +74,17 @@ class NappingMutex {
   bool wanted() const { return waiting_.load(std::memory_order_relaxed) != 0; }
 
  private:
-  static constexpr unsigned kTurns = 64;  // a few microseconds
+  static constexpr unsigned kLooks = 7;  // after 1, 2, 4 ... 32 pauses, a few microseconds in all, and a nap
   static constexpr timespec kNap{0, 20'000};
 
   [[gnu::noinline]] void wait() {
     waiting_.fetch_add(1, std::memory_order_relaxed);
-    for (unsigned turn = 1; held_.load(std::memory_order_relaxed) || !try_lock(); ++turn) {
-      if (turn % kTurns != 0) {
-        pause();
-      } else {
+    for (unsigned look = 0; held_.load(std::memory_order_relaxed) || !try_lock(); ++look) {
+      const unsigned turn = look % kLooks;
+      if (turn == kLooks - 1) {
         nanosleep(&kNap, nullptr);
+      } else {
+        for (unsigned i = 0; i < 1u << turn; ++i) pause();
       }
     }
     waiting_.fetch_sub(1, std::memory_order_relaxed);
