@@ -53,9 +53,9 @@ void BestFit::take_part(const Hole& whole, Range part, const Block& taken) {
   segments_.prefetch(holes_.best_fit(whole.range.size()).begin);
 }
 
-void BestFit::free_at_once(const Owned& owned, History history) {
-  if (owned.block.sharing != Sharing::kNone) return retain(owned.segment, history, owned.block.sharing);
-  become_hole(owned.segment, history);
+void BestFit::free_at_once(Segment* segment, Sharing kept_for, History history) {
+  if (kept_for != Sharing::kNone) return retain(segment, history, kept_for);
+  become_hole(segment, history);
 }
 
 void BestFit::settle(Granules place) {
@@ -75,7 +75,7 @@ void BestFit::settle_oldest() {
 
 void BestFit::settle_recent() {
   for (Granules size = 1; recent_.count() != 0; ++size) {
-    while (recent_.oldest(size) != Recent::kNowhere) settle(recent_.oldest(size));
+    while (const Recent::Entry* oldest = recent_.oldest(size)) settle(oldest->place);
   }
 }
 

@@ -18,8 +18,8 @@ namespace gpupool {
 
 /// What the pool keeps of a block besides its place.
 struct Block {
-  std::uint16_t slack = 0;  // bytes at its end that were not asked for, below 512
-  std::uint16_t tag = 0;
+  std::uint32_t slack = 0;  // bytes at its end that were not asked for, below 512
+  std::uint32_t tag = 0;    // 16 bits
   bool stream_ordered = false;
   Sharing sharing = Sharing::kNone;  // else it becomes retained when freed
   std::uint64_t buffer_id = 0;       // 0 until somebody has asked for it
@@ -60,7 +60,19 @@ class BestFit {
   template <class Visit>
   bool visit_recent(Granules size, unsigned most, Visit&& visit) const {
     return recent_.visit(
-        size, most, [&](Granules place, std::uint32_t slot) { return visit(hole_of(segments_.find(place, slot))); });
+        size, most, [&](Granules place, std::uint32_t hint) { return visit(hole_of(segments_.find(place, hint))); });
+  }
+  /// The one that waits longest; no segment when there is none. Handed out whole by the second.
+  Hole oldest_recent(Granules size) const {
+    const Recent::Entry* oldest = recent_.oldest(size);
+    if (oldest == nullptr) return {};
+    Segment* segment = segments_.find(oldest->place, oldest->hint);
+    return {{oldest->place, oldest->place + size}, history_of(*segment), segment};
+  }
+  void take_oldest_recent(const Hole& oldest, Granules size, const Block& block) {
+    recent_.remove_oldest(size);
+    fragments_.discard(oldest.history);
+    become_block(*oldest.segment, block);
   }
   /// Makes holes of all of them, joined with their neighbours: before a choice that should see all that is free.
   void settle_recent();
@@ -103,14 +115,14 @@ class BestFit {
   Became free(const Owned& owned, std::uint32_t line, std::uint64_t record) {
     const History history = record == 0 ? History{} : fragments_.make(owned.range, line, record);
     if (owned.block.sharing != Sharing::kNone || !Recent::keeps(owned.range.size())) [[unlikely]] {
-      free_at_once(owned, history);
+      free_at_once(owned.segment, owned.block.sharing, history);
       return Became::kOther;
     }
     const bool settles = recent_.full();
     if (settles) [[unlikely]]
       settle_oldest();
     become(*owned.segment, Kind::kRecent, history.bits());
-    recent_.add(owned.range, segments_.slot_of(owned.segment));
+    recent_.add(owned.range, segments_.hint_of(owned.segment));
     return settles ? Became::kOther : Became::kRecent;
   }
 
@@ -201,8 +213,8 @@ class BestFit {
   }
   static void become_block(Segment& segment, const Block& block) {
     become(segment, Kind::kBlock, block.buffer_id);
-    segment.marks |= std::uint32_t{block.tag} << kTagShift | std::uint32_t{block.slack} << kSlackShift |
-                     (block.stream_ordered ? kStreamOrdered : 0) | bits_of(block.sharing);
+    segment.marks |= block.tag << kTagShift | block.slack << kSlackShift | (block.stream_ordered ? kStreamOrdered : 0) |
+                     bits_of(block.sharing);
   }
   static std::uint32_t bits_of(Sharing sharing) { return static_cast<std::uint32_t>(sharing) << kSharingShift; }
   static Sharing sharing(const Segment& segment) {
@@ -211,11 +223,10 @@ class BestFit {
   static Owned owned(Segment* segment) {
     if (segment == nullptr || kind(*segment) != Kind::kBlock) return {};
     const std::uint32_t marks = segment->marks;
-    return {
-        segment->range(),
-        {static_cast<std::uint16_t>(marks >> kSlackShift & kSlackMask), static_cast<std::uint16_t>(marks >> kTagShift),
-         (marks & kStreamOrdered) != 0, sharing(*segment), segment->content},
-        segment};
+    return {segment->range(),
+            {marks >> kSlackShift & kSlackMask, marks >> kTagShift, (marks & kStreamOrdered) != 0, sharing(*segment),
+             segment->content},
+            segment};
   }
   static History history_of(const Segment& segment) { return History(segment.content); }
   static Hole hole_of(Segment* segment) { return {segment->range(), history_of(*segment), segment}; }
@@ -243,7 +254,7 @@ class BestFit {
   void become_hole(Segment* segment, History history);
   void become_gap(Segment* segment);
   void take_part(const Hole& whole, Range part, const Block& taken);
-  void free_at_once(const Owned& owned, History history);
+  void free_at_once(Segment* segment, Sharing kept_for, History history);
   void settle(Granules place);
   void settle_oldest();
   // What will be joined with them soon is near, but at a million blocks its neighbours are far from any cache.

@@ -43,6 +43,8 @@ class History {
   }
   std::uint32_t line() const { return static_cast<std::uint32_t>(bits_ >> kRecordBits) & kMostLine; }
   std::uint64_t record() const { return bits_ & kMostRecord; }
+  /// Is it one fragment of that line?
+  bool is_of(std::uint32_t line) const { return whole() && this->line() == line; }
 
   static History list(std::uint32_t head, std::uint32_t tail) {
     return History(kList | std::uint64_t{head} << 30 | tail);

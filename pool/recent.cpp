@@ -4,27 +4,35 @@ namespace gpupool {
 
 bool Recent::holds(Range block) const {
   if (!keeps(block.size())) return false;
-  Index i = oldest_[block.size()];
-  while (i != kNone && ring_[i].place != block.begin) i = ring_[i].newer;
+  Index i = next_[link_of(block.size())];
+  while (i != kNone && ring_[i].place != block.begin) i = next_[link_behind(i)];
   return i != kNone;
+}
+
+std::uint64_t Recent::granules() const {
+  std::uint64_t sum = 0;
+  for (Granules size = 0; size < kSizes; ++size) {
+    for (Index i = next_[link_of(size)]; i != kNone; i = next_[link_behind(i)]) sum += size;
+  }
+  return sum;
 }
 
 const char* Recent::validate() const {
   unsigned filled = 0;
   unsigned linked = 0;
-  for (const Entry& entry : ring_) filled += entry.size != 0;
+  for (const Entry& entry : ring_) filled += entry.place != kNowhere;
   for (Granules size = 0; size < kSizes; ++size) {
     unsigned last_age = 0;
-    Index last = kNone;
-    for (Index i = oldest_[size]; i != kNone; i = ring_[i].newer) {
-      if (ring_[i].size != size) return "recent: a block in the queue of another size";
-      const unsigned age = (i + kMost - next_) % kMost + 1;
+    unsigned link = link_of(size);
+    for (Index i = next_[link]; i != kNone; i = next_[link]) {
+      if (ring_[i].place == kNowhere) return "recent: an empty place in a queue";
+      const unsigned age = (i + kMost - here_) % kMost + 1;
       if (age <= last_age) return "recent: a queue is not in order of age";
       last_age = age;
-      last = i;
+      link = link_behind(i);
       ++linked;
     }
-    if (last != kNone && newest_[size] != last) return "recent: a queue's newest is not its last";
+    if (last_[size] != link) return "recent: a queue's last link is not its last";
   }
   return filled == count_ && linked == count_ ? nullptr : "recent: blocks that are in no queue";
 }

@@ -18,66 +18,59 @@ class Recent {
   static constexpr Granules kNowhere = ~Granules{0};
   static constexpr unsigned kAtOnce = 256;  // places to be emptied when there is no room
 
+  struct Entry {
+    Granules place = kNowhere;
+    std::uint32_t hint = 0;
+  };
+
   Recent() {
-    oldest_.fill(kNone);
-    newest_.fill(kNone);
+    for (Granules size = 0; size < kSizes; ++size) last_[size] = static_cast<Index>(link_of(size));
+    next_.fill(kNone);
   }
 
   static bool keeps(Granules size) { return size < kSizes; }
   unsigned count() const { return count_; }
-  std::uint64_t granules() const { return granules_; }
+  /// Their sum. Cost: O(all).
+  std::uint64_t granules() const;
 
-  /// Where the oldest block of that size begins; kNowhere when there is none.
-  Granules oldest(Granules size) const {
-    return keeps(size) && oldest_[size] != kNone ? ring_[oldest_[size]].place : kNowhere;
+  /// Of that size; null when there is none.
+  const Entry* oldest(Granules size) const {
+    return keeps(size) && next_[size] != kNone ? &ring_[next_[size]] : nullptr;
   }
+  /// There is one.
+  void remove_oldest(Granules size) { remove_behind(link_of(size), size); }
+
   /// Calls visit(place, hint) for the `most` oldest of that size, until it answers true. Did it?
   template <class Visit>
   bool visit(Granules size, unsigned most, Visit&& visit) const {
     if (!keeps(size)) return false;
-    for (Index i = oldest_[size]; i != kNone && most-- != 0; i = ring_[i].newer) {
+    for (Index i = next_[size]; i != kNone && most-- != 0; i = next_[link_behind(i)]) {
       if (visit(ring_[i].place, ring_[i].hint)) return true;
     }
     return false;
   }
   /// It is there. Cost: O(older ones of that size).
   void remove(Range block) {
-    const Granules size = block.size();
-    Index older = kNone;
-    Index at = oldest_[size];
-    while (ring_[at].place != block.begin) {
-      older = at;
-      at = ring_[at].newer;
-    }
-    const Index newer = ring_[at].newer;
-    Index& link = older == kNone ? oldest_[size] : ring_[older].newer;
-    link = newer;
-    const Index newest = newest_[size];
-    newest_[size] = newer == kNone ? older : newest;
-    ring_[at].size = 0;
-    --count_;
-    granules_ -= size;
+    unsigned link = link_of(block.size());
+    while (ring_[next_[link]].place != block.begin) link = link_behind(next_[link]);
+    remove_behind(link, block.size());
   }
 
   /// Is there no room for another one?
-  bool full() const { return ring_[next_].size != 0; }
+  bool full() const { return ring_[here_].place != kNowhere; }
   /// Where the block begins that is `turn` places from the one that is filled next, the oldest: kNowhere when there is
   /// none.
-  Granules in_turn(unsigned turn) const {
-    const Entry& entry = ring_[(next_ + turn) % kMost];
-    return entry.size == 0 ? kNowhere : entry.place;
-  }
+  Granules in_turn(unsigned turn) const { return ring_[(here_ + turn) % kMost].place; }
   /// `hint` is what visit() will say of it.
   void add(Range block, std::uint32_t hint) {
     const Granules size = block.size();
-    ring_[next_] = {block.begin, hint, static_cast<std::uint16_t>(size), kNone};
-    ring_[newest_[size]].newer = next_;
-    const Index oldest = oldest_[size];
-    oldest_[size] = oldest == kNone ? next_ : oldest;
-    newest_[size] = next_;
-    next_ = static_cast<Index>(next_ + 1u == kMost ? 0 : next_ + 1u);
+    const Index here = here_;
+    ring_[here] = {block.begin, hint};
+    next_[link_behind(here)] = kNone;
+    next_[last_[size]] = here;
+    last_[size] = static_cast<Index>(link_behind(here));
+    here_ = static_cast<Index>(here + 1u == kMost ? 0 : here + 1u);
     ++count_;
-    granules_ += size;
   }
 
   /// Is this block among them? Cost: O(blocks of its size).
@@ -87,20 +80,27 @@ class Recent {
 
  private:
   using Index = std::uint16_t;
-  static constexpr Index kNone = kMost;  // behind the ring lies an entry that is written and never read: no branch
-  struct Entry {
-    Granules place = 0;
-    std::uint32_t hint = 0;
-    std::uint16_t size = 0;  // 0: nothing here
-    Index newer = kNone;     // the next newer one of that size
-  };
+  static constexpr Index kNone = kMost;
 
-  std::array<Entry, kMost + 1> ring_{};  // by age, from next_ on around
-  std::array<Index, kSizes> oldest_;     // by size
-  std::array<Index, kSizes> newest_;
-  Index next_ = 0;
+  // A queue for each size. Its links, each to a place in the ring: first the one to the oldest of that size, then the
+  // one behind each place to the next newer of the same size.
+  static unsigned link_of(Granules size) { return size; }
+  static unsigned link_behind(unsigned place) { return kSizes + place; }
+  void remove_behind(unsigned link, Granules size) {
+    const Index at = next_[link];
+    const Index newer = next_[link_behind(at)];
+    const Index last = last_[size];
+    next_[link] = newer;
+    last_[size] = newer == kNone ? static_cast<Index>(link) : last;
+    ring_[at].place = kNowhere;
+    --count_;
+  }
+
+  std::array<Entry, kMost> ring_{};  // by age, from here_ on around
+  std::array<Index, kSizes + kMost> next_;
+  std::array<Index, kSizes> last_;  // by size: the link that leads to none
+  Index here_ = 0;
   unsigned count_ = 0;
-  std::uint64_t granules_ = 0;  // of all of them
 };
 
 }  // namespace gpupool

@@ -43,12 +43,12 @@ class Segments {
   }
 
   /// Where a segment lies, for find() to look at first: a hint, as it may lie elsewhere later.
-  std::uint32_t slot_of(const Segment* segment) const {
-    const std::size_t bytes = offset_of(segment);
-    return static_cast<std::uint32_t>(bytes / sizeof(Bucket) * 2 + (bytes % sizeof(Bucket) != 0));
+  std::uint32_t hint_of(const Segment* segment) const {
+    return static_cast<std::uint32_t>(offset_of(segment) / kHintUnit);
   }
-  Segment* find(Granules begin, std::uint32_t slot) const {
-    Segment* segment = &buckets_[slot / 2].segments[slot % 2];
+  Segment* find(Granules begin, std::uint32_t hint) const {
+    char* const buckets = reinterpret_cast<char*>(buckets_.get());
+    Segment* segment = reinterpret_cast<Segment*>(buckets + std::size_t{hint} * kHintUnit);
     return segment->begin == begin ? segment : find(begin);
   }
 
@@ -82,6 +82,7 @@ class Segments {
 
  private:
   static constexpr Granules kCell = 16;
+  static constexpr std::size_t kHintUnit = alignof(Segment);  // bytes: a table may have 32 GiB
   struct alignas(64) Bucket {
     Segment segments[2];
     std::uint32_t passed = 0;  // entries that lie further on because this bucket was full

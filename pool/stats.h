@@ -25,6 +25,8 @@ class Gauge {
     current_.set(value);
     if (value > peak_.get()) peak_.set(value);
   }
+  /// To what is not more.
+  void sink(std::uint64_t value) { current_.set(value); }
   void add(std::uint64_t amount) { set(current() + amount); }
   void subtract(std::uint64_t amount) { current_.set(current() - amount); }
   void reset_peak() { peak_.set(current()); }

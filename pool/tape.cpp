@@ -52,13 +52,15 @@ struct Tape::Found {
   Range part;
 };
 
-Tape::Tape(const TapeOptions& options, Backing& backing, Fence& fence, Stats* stats, SizeHistogram* sizes)
+Tape::Tape(const TapeOptions& options, Backing& backing, Fence& fence, const TapeCounts& counts)
     : options_(options),
       backing_(backing),
       fence_(fence),
-      own_stats_(stats ? nullptr : std::make_unique<Stats>()),
-      stats_(stats ? *stats : *own_stats_),
-      sizes_(sizes) {
+      own_stats_(counts.stats ? nullptr : std::make_unique<Stats>()),
+      stats_(counts.stats ? *counts.stats : *own_stats_),
+      sizes_(counts.sizes),
+      accounts_(counts.accounts),
+      writers_(counts.writers) {
   std::uint64_t unit = backing.granularity();
   options_.address_space = std::min(options.address_space, kMaxTapeBytes) / unit * unit;
   if (!backing.has_host_memory()) options_.overflow = 0;
@@ -95,17 +97,28 @@ inline bool Tape::has_to_spare() const {
   return bytes_of_64(parts_->space.wholly_free_granules()) > stats_.reserved.current() / kSpareShare;
 }
 
-// A block of that size that was freed lately and needs nothing: the shortest way there is. Where another stream has
-// freed the oldest, one of its own may be among the next. No segment: there is none.
-inline BestFit::Hole Tape::recent_for(Granules size, const Request& request) const {
+inline bool Tape::place_of(std::uint64_t address, Granules& place) const {
+  if (range_ == 0) [[unlikely]]
+    return addresses_.place_of(address, place);
+  const std::uint64_t offset = address - range_;
+  place = static_cast<Granules>(offset / kGranuleBytes);
+  return offset < options_.address_space;
+}
+
+inline std::uint64_t Tape::address_of(Granules place) const {
+  return range_ != 0 ? range_ + bytes_of(place) : addresses_.address_of(place);
+}
+
+// Where another stream has freed the oldest block of that size, one of its own may be among the next. No segment: there
+// is none.
+BestFit::Hole Tape::later_recent_for(Granules size, const Request& request) const {
   BestFit::Hole found;
-  const auto usable = [&](const BestFit::Hole& hole) {
+  if (request.line == kContextLine || !has_to_spare()) return found;
+  parts_->space.visit_recent(size, kRecentFits, [&](const BestFit::Hole& hole) {
     if (!parts_->reuse.needs_nothing(hole, request) || !is_located(hole.range, request)) return false;
     found = hole;
     return true;
-  };
-  if (!parts_->space.visit_recent(size, 1, usable) && request.line != kContextLine && has_to_spare()) [[unlikely]]
-    parts_->space.visit_recent(size, kRecentFits, usable);
+  });
   return found;
 }
 
@@ -191,33 +204,62 @@ inline void Tape::note_holes() {
                     bytes_of_64(parts_->space.wholly_free_granules()));
 }
 
-// All but what goes by the holes, which a block freed lately is not one of.
-[[gnu::always_inline]] inline std::uint64_t Tape::hand_out(const BestFit::Hole& hole, Range part,
-                                                           const Request& request) {
-  if (request.line != kContextLine && parts_->space.freed_on(hole, part, request.line))
-    stats_.same_stream_reuses.add(1);
+inline Block Tape::block_for(Granules size, const Request& request) const {
   Block block;
-  block.slack = static_cast<std::uint16_t>(bytes_of(part.size()) - options_.red_zone - request.bytes);
+  block.slack = static_cast<std::uint32_t>(bytes_of(size) - options_.red_zone - request.bytes);
   block.tag = request.tag;
   block.stream_ordered = request.line != kContextLine || request.tag != 0;  // a stream without a line has a pool
-  parts_->space.take(hole, part, block);
-  stats_.requests.add(1);
-  stats_.blocks.add(1);
-  stats_.live.add(bytes_of(part.size()));
-  stats_.requested.add(request.bytes);
-  if (sizes_) sizes_->add(request.bytes);
-  if (part.begin < parts_->growth.device_begin()) [[unlikely]] {
-    stats_.overflows.add(1);
-    stats_.overflow_live.add(bytes_of(part.size()));
-  }
-  return addresses_.address_of(part.begin);
+  return block;
 }
 
-// The same, for all but the shortest way.
-std::uint64_t Tape::serve(const Found& found, const Request& request) {
-  const std::uint64_t address = hand_out(found.hole, found.part, request);
+// All but what goes by the holes, which a block freed lately is not one of.
+[[gnu::always_inline]] inline void Tape::count_served(std::uint64_t bytes, const Request& request) {
+  Stats& stats = stats_;
+  stats.requests.add(1);
+  stats.blocks.add(1);
+  stats.live.add(bytes);
+  stats.requested.add(request.bytes);
+  if (sizes_) sizes_->add(request.bytes);
+  if (Account* account = account_of(request.tag)) account->add(request.bytes, writers_);
+}
+
+// The tag, where it has no account.
+[[gnu::always_inline]] inline std::uint16_t Tape::count_freed(Range range, std::uint64_t requested, std::uint16_t tag) {
+  Stats& stats = stats_;
+  stats.frees.add(1);
+  stats.blocks.subtract(1);
+  stats.live.subtract(bytes_of(range.size()));
+  stats.requested.subtract(requested);
+  if (range.begin < parts_->growth.device_begin()) [[unlikely]]
+    stats.overflow_live.subtract(bytes_of(range.size()));
+  Account* account = account_of(tag);
+  if (account == nullptr) return tag;
+  account->subtract(requested, writers_);
+  return 0;
+}
+
+// More than a recent block has come of it.
+void Tape::after_free(Sharing sharing) {
+  if (sharing != Sharing::kNone) {
+    const SlowPath spent(stats_);
+    parts_->growth.regain_much();
+  }
   note_holes();
-  return address;
+}
+
+std::uint64_t Tape::serve(const Found& found, const Request& request) {
+  BestFit& space = parts_->space;
+  if (request.line != kContextLine && space.freed_on(found.hole, found.part, request.line))
+    stats_.same_stream_reuses.add(1);
+  const std::uint64_t bytes = bytes_of(found.part.size());
+  space.take(found.hole, found.part, block_for(found.part.size(), request));
+  count_served(bytes, request);
+  if (found.part.begin < parts_->growth.device_begin()) [[unlikely]] {
+    stats_.overflows.add(1);
+    stats_.overflow_live.add(bytes);
+  }
+  note_holes();
+  return address_of(found.part.begin);
 }
 
 // pool.reclaim: looking whether plain frees are done is only worth its cost once enough has gathered.
@@ -353,17 +395,30 @@ Grant Tape::allocate(const Request& request) {
   std::lock_guard lock(mutex_);
   if (!parts_ || request.bytes == 0 || request.bytes > options_.address_space) return {Verdict::kCapacity, 0, 0};
   const Granules size = granules_for(request.bytes + options_.red_zone);
-  parts_->timelines.forget_pending();
-  const BestFit::Hole recent = recent_for(size, request);
-  if (recent.segment == nullptr) return search(size, request);
+  Parts& parts = *parts_;
+  parts.timelines.forget_pending();
+  // A block of that size that was freed lately and needs nothing, as one that the requester has freed itself: the
+  // shortest way there is.
+  const BestFit::Hole oldest = parts.space.oldest_recent(size);
+  if (oldest.segment == nullptr || oldest.range.begin < parts.growth.device_begin()) return search(size, request);
+  const bool own = request.line != kContextLine && oldest.history.is_of(request.line);
+  if (!(own && parts.timelines.is_alive(request.line)) && !parts.reuse.needs_nothing(oldest, request))
+    return search(size, request);
+  if (own) stats_.same_stream_reuses.add(1);
   stats_.hits.add(1);
-  const std::uint64_t address = hand_out(recent, recent.range, request);
-  stats_.holes.set(parts_->space.hole_count());
-  return {Verdict::kServed, 0, address};
+  parts.space.take_oldest_recent(oldest, size, block_for(size, request));
+  count_served(bytes_of(size), request);
+  stats_.holes.sink(parts.space.hole_count());
+  return {Verdict::kServed, 0, address_of(oldest.range.begin)};
 }
 
 Grant Tape::search(Granules size, const Request& request) {
   Found found;
+  if (found.hole = later_recent_for(size, request); found.hole.segment != nullptr) {
+    found.part = found.hole.range;
+    stats_.hits.add(1);
+    return {Verdict::kServed, 0, serve(found, request)};
+  }
   if (from_best_fit(size, request, found) ||
       from_hole(size, request, may_ask(request) ? Effort::kFence : Effort::kLook, found)) {
     stats_.hits.add(1);
@@ -417,57 +472,45 @@ bool Tape::await(Line line, std::uint64_t record, int& error) {
 
 Freed Tape::free(std::uint64_t address, Line line, WorkOnIt work) {
   std::lock_guard lock(mutex_);
-  Freed freed{.result = FreeResult::kNotABlock};
   Granules place = 0;
-  if (!parts_ || address % kGranuleBytes != 0 || !addresses_.place_of(address, place)) return freed;
-  const BestFit::Owned owned = parts_->space.block_from(place);
-  if (owned.range.empty()) return freed;
-  freed.result = FreeResult::kFreed;
-  freed.bytes = bytes_of(owned.range.size());
-  freed.requested = freed.bytes - options_.red_zone - owned.block.slack;
-  freed.tag = owned.block.tag;
-  freed.stream_ordered = owned.block.stream_ordered;
-  parts_->timelines.forget_pending();
-  const std::uint64_t record = work == WorkOnIt::kDone ? 0 : parts_->timelines.mark_free(line, freed.bytes, freed.code);
-  if (line == kContextLine) freed.record = record;
-  const BestFit::Became became = parts_->space.free(owned, line, record);
-  stats_.frees.add(1);
-  if (line == kContextLine) stats_.unfenced.add(freed.bytes);
-  stats_.blocks.subtract(1);
-  stats_.live.subtract(freed.bytes);
-  if (owned.range.begin < parts_->growth.device_begin()) stats_.overflow_live.subtract(freed.bytes);
-  stats_.requested.subtract(freed.requested);
-  if (owned.block.sharing != Sharing::kNone) {
-    const SlowPath spent(stats_);
-    parts_->growth.regain_much();
-  }
-  if (became == BestFit::Became::kRecent) [[likely]] {
-    stats_.holes.set(parts_->space.hole_count());
-  } else {
-    note_holes();
-  }
-  freed.done = record == 0;
-  if (work == WorkOnIt::kAwaited && !freed.done && parts_->timelines.is_made(line, record))
-    freed.done = await(line, record, freed.code);
-  return freed;
+  if (!parts_ || address % kGranuleBytes != 0 || !place_of(address, place)) return {.result = FreeResult::kNotABlock};
+  Parts& parts = *parts_;
+  const BestFit::Owned owned = parts.space.block_from(place);
+  if (owned.segment == nullptr) return {.result = FreeResult::kNotABlock};
+  const std::uint64_t bytes = bytes_of(owned.range.size());
+  const std::uint64_t requested = bytes - options_.red_zone - owned.block.slack;
+  const std::uint16_t uncounted = count_freed(owned.range, requested, static_cast<std::uint16_t>(owned.block.tag));
+  int error = 0;
+  parts.timelines.forget_pending();
+  const std::uint64_t record = work == WorkOnIt::kDone ? 0 : parts.timelines.mark_free(line, bytes, error);
+  if (line == kContextLine) stats_.unfenced.add(bytes);
+  if (parts.space.free(owned, line, record) == BestFit::Became::kRecent) [[likely]]
+    stats_.holes.set(parts.space.hole_count());
+  else
+    after_free(owned.block.sharing);
+  bool done = record == 0;
+  if (work == WorkOnIt::kAwaited && !done && parts.timelines.is_made(line, record)) done = await(line, record, error);
+  return {.code = error,
+          .requested = requested,
+          .record = line == kContextLine ? record : 0,
+          .done = done,
+          .tag = uncounted};
 }
-
-bool Tape::contains(std::uint64_t address) const { return addresses_.contains(address); }
 
 bool Tape::block_at(std::uint64_t address, BestFit::Owned& owned) const {
   Granules place = 0;
-  if (!parts_ || !addresses_.place_of(address, place)) return false;
+  if (!parts_ || !place_of(address, place)) return false;
   owned = parts_->space.block_at(place);
   return !owned.range.empty();
 }
 
 BlockInfo Tape::info_of(const BestFit::Owned& owned) const {
   BlockInfo info;
-  info.address = addresses_.address_of(owned.range.begin);
+  info.address = address_of(owned.range.begin);
   info.bytes = bytes_of(owned.range.size());
   info.requested = info.bytes - options_.red_zone - owned.block.slack;
   info.buffer_id = owned.block.buffer_id;
-  info.tag = owned.block.tag;
+  info.tag = static_cast<std::uint16_t>(owned.block.tag);
   info.stream_ordered = owned.block.stream_ordered;
   info.sharing = owned.block.sharing;
   return info;
@@ -493,7 +536,7 @@ void Tape::visit_blocks(const std::function<void(const BlockInfo&)>& visit) cons
 bool Tape::share(std::uint64_t address, Sharing sharing, std::uint64_t bytes) {
   std::lock_guard lock(mutex_);
   Granules place = 0;
-  if (!parts_ || !addresses_.place_of(address, place)) return false;
+  if (!parts_ || !place_of(address, place)) return false;
   const std::uint64_t last = std::min(address % kGranuleBytes + bytes, options_.address_space);
   return parts_->space.share({place, place + granules_for(last)}, sharing);
 }
@@ -501,15 +544,15 @@ bool Tape::share(std::uint64_t address, Sharing sharing, std::uint64_t bytes) {
 bool Tape::release(std::uint64_t address) {
   std::lock_guard lock(mutex_);
   Granules place = 0;
-  return parts_ && addresses_.place_of(address, place) && parts_->space.release(place);
+  return parts_ && place_of(address, place) && parts_->space.release(place);
 }
 
 bool Tape::visit_handles(std::uint64_t address, const HandleVisit& visit) const {
   std::lock_guard lock(mutex_);
   BestFit::Owned owned;
   if (!block_at(address, owned)) return false;
-  parts_->handles.visit_below(
-      owned.range, [&](Granules begin, const Handle& handle) { return visit(handle, addresses_.address_of(begin)); });
+  parts_->handles.visit_below(owned.range,
+                              [&](Granules begin, const Handle& handle) { return visit(handle, address_of(begin)); });
   return true;
 }
 

@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "pool/accounts.h"
 #include "pool/address_table.h"
 #include "pool/backing.h"
 #include "pool/best_fit.h"
@@ -21,12 +22,18 @@
 
 namespace gpupool {
 
+/// Where a tape counts, if they are not null.
+struct TapeCounts {
+  Stats* stats = nullptr;
+  SizeHistogram* sizes = nullptr;      // of all requests served
+  const Accounts* accounts = nullptr;  // of the blocks' tags
+  Account::Writers writers = Account::Writers::kOne;
+};
+
 class Tape {
  public:
-  /// `backing` and `fence` must outlive the tape, and so must `stats` and `sizes`, where the tape counts if those are
-  /// not null. Reserves addresses; maps nothing yet.
-  Tape(const TapeOptions& options, Backing& backing, Fence& fence, Stats* stats = nullptr,
-       SizeHistogram* sizes = nullptr);
+  /// `backing`, `fence` and what `counts` names must outlive the tape. Reserves addresses; maps nothing yet.
+  Tape(const TapeOptions& options, Backing& backing, Fence& fence, const TapeCounts& counts = {});
   ~Tape();
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
@@ -50,7 +57,7 @@ class Tape {
   Freed free(std::uint64_t address, Line line, WorkOnIt work = WorkOnIt::kInFlight);
 
   /// Lock-free: does this address lie on the tape?
-  bool contains(std::uint64_t address) const;
+  bool contains(std::uint64_t address) const { return addresses_.contains(address); }
 
   /// The block that holds `address` (which may point inside it). False: none is live there.
   bool find(std::uint64_t address, BlockInfo& info) const;
@@ -110,7 +117,9 @@ class Tape {
 
   struct Found;  // a part of a hole, ready for its new owner
 
-  BestFit::Hole recent_for(Granules size, const Request& request) const;
+  bool place_of(std::uint64_t address, Granules& place) const;
+  std::uint64_t address_of(Granules place) const;
+  BestFit::Hole later_recent_for(Granules size, const Request& request) const;
   Grant search(Granules size, const Request& request);
   bool from_best_fit(Granules size, const Request& request, Found& found);
   bool from_hole(Granules size, const Request& request, Effort last, Found& found);
@@ -131,7 +140,11 @@ class Tape {
   bool is_located(Range hole, const Request& request) const;
   Range located(Range hole, const Request& request) const;
   bool may_split(Range hole, Granules size) const;
-  std::uint64_t hand_out(const BestFit::Hole& hole, Range part, const Request& request);
+  Block block_for(Granules size, const Request& request) const;
+  void count_served(std::uint64_t bytes, const Request& request);
+  std::uint16_t count_freed(Range range, std::uint64_t requested, std::uint16_t tag);
+  void after_free(Sharing sharing);
+  Account* account_of(std::uint16_t tag) const { return accounts_ ? accounts_->of(tag) : nullptr; }
   std::uint64_t serve(const Found& found, const Request& request);
   bool block_at(std::uint64_t address, BestFit::Owned& owned) const;
   BlockInfo info_of(const BestFit::Owned& owned) const;
@@ -143,7 +156,9 @@ class Tape {
   Fence& fence_;
   std::unique_ptr<Stats> own_stats_;  // null when the owner gave a place for them
   Stats& stats_;
-  SizeHistogram* const sizes_;  // of all requests served
+  SizeHistogram* const sizes_;
+  const Accounts* const accounts_;
+  const Account::Writers writers_;
   AddressTable addresses_;
   std::uint64_t range_ = 0;  // first address of the reservation, 0 where each piece brings its own
   int start_error_ = 0;

@@ -98,11 +98,9 @@ struct Freed {
   FreeResult result = FreeResult::kFreed;
   int code = 0;  // a sticky driver error met while recording; the block is free all the same
   std::uint64_t requested = 0;
-  std::uint64_t bytes = 0;
   std::uint64_t record = 0;  // of a plain free: for Request::own_free
   bool done = false;         // no earlier work on the block is left
-  std::uint16_t tag = 0;
-  bool stream_ordered = false;
+  std::uint16_t tag = 0;     // where it has no account that the tape counts in
 };
 
 /// A picture of the holes at one moment, for reports and verdicts. Bytes.

@@ -46,6 +46,7 @@ class Timelines {
     return freeing.recorded + 1;
   }
 
+  bool is_alive(Line line) const { return lines_[line].alive; }
   /// No driver call.
   Need need(const Request& request, Line owner, std::uint64_t record) const {
     const Timeline& line = lines_[owner];

@@ -99,6 +99,17 @@ void Home::show(PoolSlot& slot) {
   slot.state.set(PoolSlot::kServing);
 }
 
+// Memory pools are their device's, and its primary context has the tape for their blocks. A second one that passes for
+// a primary context, or one that is not over yet, would count in the same accounts.
+Account::Writers Home::account_writers() const {
+  bool alone = owner_ == Owner::kPrimary;
+  process().registry.each([&](const Home& other) {
+    if (other.device() == device_ && other.tape() && !other.over_.load(std::memory_order_acquire))
+      alone = alone && other.owner() != Owner::kPrimary;
+  });
+  return alone ? Account::Writers::kOne : Account::Writers::kMany;
+}
+
 void Home::start_pool(std::uint64_t first_bytes) {
   if (takes_vmm(api_, device_, resolved_.options.backing)) {
     auto vmm = std::make_unique<VmmBacking>(api_, context_, device_);
@@ -115,7 +126,8 @@ void Home::start_pool(std::uint64_t first_bytes) {
   }
   fence_ = std::make_unique<CudaFence>(api_, captures_, context_);
   streams_ = std::make_unique<ThreadStreams>(*fence_, reinterpret_cast<StreamRef>(CU_STREAM_PER_THREAD));
-  tape_ = std::make_unique<Tape>(tape_options_for(resolved_), *backing_, *streams_, &shown_->stats, &shown_->sizes);
+  const TapeCounts counts{&shown_->stats, &shown_->sizes, &process().pools.accounts(), account_writers()};
+  tape_ = std::make_unique<Tape>(tape_options_for(resolved_), *backing_, *streams_, counts);
   if (!tape_->started()) {
     log::warn("device " + std::to_string(device_) + ": no addresses for a pool (driver error " +
               std::to_string(tape_->start_error()) + "); the driver serves");
@@ -248,6 +260,7 @@ void Home::retire() {
   if (!tape_) return;
   if (red_zones_) red_zones_->look();
   tape_->retire();
+  over_.store(true, std::memory_order_release);
   shown_->state.set(PoolSlot::kRetired);
 }
 

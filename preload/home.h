@@ -121,6 +121,7 @@ class Home {
 
   bool wait_beside_captures() const;
   void start_pool(std::uint64_t first_bytes);
+  Account::Writers account_writers() const;
   void show(PoolSlot& slot);
   void start_prefill();
 
@@ -140,6 +141,7 @@ class Home {
   std::unique_ptr<RedZones> red_zones_;
   std::atomic<bool> alive_{true};
   std::atomic<bool> serves_{false};
+  std::atomic<bool> over_{false};  // retired to the end
   std::atomic<CUresult> lost_{CUDA_SUCCESS};
   const TraceClock clock_;
   std::atomic<std::uint64_t> sound_{0};  // when

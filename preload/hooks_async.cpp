@@ -29,8 +29,14 @@ StreamSpot spot_on(const Guard& guard, CUdevice device, const StreamSpot& own, C
 }
 
 // Counts a request in its pool, whether the tape serves it or the driver in its place: to the program it is one pool.
+// Without a limit those who serve it have counted it.
 template <class Serve>
 CUresult counted(MemoryPool& pool, std::uint64_t bytes, Serve serve) {
+  if (!pool.limited()) [[likely]] {
+    const CUresult result = serve();
+    if (result == CUDA_SUCCESS) pool.served();
+    return result;
+  }
   if (!pool.take(bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
   const CUresult result = serve();
   if (result == CUDA_SUCCESS)

@@ -46,6 +46,7 @@ MemoryPool* MemoryPools::adopt(PoolHandle handle, int device, PoolOrigin origin,
   auto* pool = new (std::nothrow) MemoryPool(handle, device, origin, limit, static_cast<std::uint16_t>(count));
   if (!pool) return nullptr;
   pools_[count].store(pool, std::memory_order_release);
+  if (!pool->limited()) accounts_.open(pool->tag(), pool->account());
   count_.store(count + 1, std::memory_order_release);
   return pool;
 }

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <unordered_map>
 
+#include "pool/accounts.h"
 #include "pool/lock_order.h"
 
 namespace gpupool {
@@ -32,22 +33,33 @@ class MemoryPool {
   int device() const { return device_; }
   std::uint16_t tag() const { return tag_; }
 
-  /// Counts a request in, unless the pool's own limit refuses it. Then it is either served, which is what the high
-  /// marks go by, or given back.
+  /// A pool with a limit of its own counts each request before it is served, so that no two of them share what is
+  /// left. Without one, tapes count their blocks in the account, and passed() counts what the driver serves.
+  bool limited() const { return limit_ != 0; }
+  Account& account() { return account_; }
+
+  /// Counts a request in, unless the pool's own limit refuses it. Then it is either served or given back.
   bool take(std::uint64_t bytes) {
-    const std::uint64_t used = used_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    const std::uint64_t used = account_.add_to_sum(bytes);
     if (limit_ == 0 || in_steps(used) <= in_steps(limit_)) return true;
     give_back(bytes);
     return false;
   }
+  void passed(std::uint64_t bytes) {
+    if (!limited()) account_.add(bytes, Account::Writers::kMany);
+  }
+  /// A request that is counted was served: the high marks go by that.
   void served() {
     const std::uint64_t used = this->used();
-    if (used <= used_high_.load(std::memory_order_relaxed) && used <= reserved_.load(std::memory_order_relaxed)) return;
+    if (used <= used_high_.load(std::memory_order_relaxed) && used <= reserved_.load(std::memory_order_relaxed))
+        [[likely]]
+      return;
     raise_marks(used);
   }
-  void give_back(std::uint64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+  /// What no tape counts.
+  void give_back(std::uint64_t bytes) { account_.subtract(bytes, Account::Writers::kMany); }
 
-  std::uint64_t used() const { return used_.load(std::memory_order_relaxed); }
+  std::uint64_t used() const { return account_.bytes(); }
   std::uint64_t used_high() const { return used_high_.load(std::memory_order_relaxed); }
   /// As the driver would hold after a synchronisation: steps for what is used, or more up to the release threshold.
   std::uint64_t reserved();
@@ -81,7 +93,7 @@ class MemoryPool {
   const PoolOrigin origin_;
   const std::uint64_t limit_;
   const std::uint16_t tag_;
-  std::atomic<std::uint64_t> used_{0};
+  Account account_;
   std::atomic<std::uint64_t> used_high_{0};
   std::atomic<std::uint64_t> reserved_{0};
   std::atomic<std::uint64_t> reserved_high_{0};
@@ -94,7 +106,7 @@ class MemoryPool {
 class MemoryPools {
  public:
   static constexpr std::uint16_t kPlain = 0;  // the tag of requests that came without a pool
-  static constexpr unsigned kMostPools = 4096;
+  static constexpr unsigned kMostPools = Accounts::kMost;
   static constexpr int kMostDevices = 64;
 
   /// A pool whose requests the tapes shall serve. Null when there are too many: it then passes through. Never freed,
@@ -104,6 +116,8 @@ class MemoryPools {
   MemoryPool* find(PoolHandle handle);
   /// Null for kPlain.
   MemoryPool* of_tag(std::uint16_t tag) { return pools_[tag].load(std::memory_order_acquire); }
+  /// Of the pools without a limit: for the tapes to count in.
+  const Accounts& accounts() const { return accounts_; }
   void destroy(MemoryPool& pool);
   /// A block whose tape went with a context. To the program it is its pool's still, and counted there, until it is
   /// freed: stream-ordered memory is the device's. False: none such.
@@ -134,6 +148,7 @@ class MemoryPools {
   std::unordered_map<std::uint64_t, LeftBehind> left_behind_;  // by address
   std::atomic<unsigned> count_{1};                             // tag 0 is kPlain
   std::array<std::atomic<MemoryPool*>, kMostPools> pools_{};
+  Accounts accounts_;
   std::array<std::atomic<MemoryPool*>, kMostDevices> current_{};
 };
 

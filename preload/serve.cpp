@@ -174,7 +174,8 @@ CUresult give_back(const Guard& guard, Home& home, HookRow row, CUdeviceptr addr
   if (freed.result == FreeResult::kNotABlock) return CUDA_ERROR_INVALID_VALUE;
   if (freed.record != 0) home.freed_by_this_thread(freed.record);
   if (line == kContextLine && !freed.done) home.free_did_not_wait();
-  if (MemoryPool* pool = process().pools.of_tag(freed.tag)) pool->give_back(freed.requested);
+  if (freed.tag != MemoryPools::kPlain) [[unlikely]]
+    process().pools.of_tag(freed.tag)->give_back(freed.requested);
   // The block is free whatever became of its record; only an error that stays with the context is the program's to see.
   if (home.lost() != CUDA_SUCCESS) return home.lost();
   if (freed.code == 0 && waited == CUDA_SUCCESS) return CUDA_SUCCESS;

@@ -60,6 +60,7 @@ CUresult pass_through(const Guard& guard, HookRow row, std::uint64_t bytes, CUde
   const CUresult result = watched(guard, row, bytes, ask);
   if (result != CUDA_SUCCESS || !out) return result;
   process().direct.add(*out, {bytes, passing.tag});
+  if (MemoryPool* pool = process().pools.of_tag(passing.tag)) pool->passed(bytes);
   process().trace.passed(row, bytes, *out, passing.stream);
   return result;
 }

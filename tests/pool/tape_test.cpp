@@ -399,7 +399,7 @@ TEST_CASE("where addresses are scarce a shorter range does, but not one that the
     options.address_space = 64 * kGiB;
     options.max = max;
     backing.refuse(MemoryBacking::Operation::kReserve, 1, 2);
-    Tape tape(options, backing, fence, nullptr);
+    Tape tape(options, backing, fence);
     CHECK(tape.started() == (max <= 16 * kGiB));
     CHECK(tape.start_error() == (tape.started() ? 0 : 2));
     CHECK(tape.allocate({.bytes = kMiB}).ok() == tape.started());
@@ -897,7 +897,7 @@ TEST_CASE("overflow: a request for the card's memory never gets the host's, howe
   Scene scene(options);
   const std::uint64_t on_host[] = {scene.tape.allocate_overflow({.bytes = 4096}).address,
                                    scene.tape.allocate_overflow({.bytes = kMiB}).address};
-  for (std::uint64_t block : on_host) REQUIRE(scene.tape.free(block, kContextLine, WorkOnIt::kDone).bytes != 0);
+  for (std::uint64_t block : on_host) REQUIRE(scene.tape.free(block, kContextLine, WorkOnIt::kDone).requested != 0);
   for (std::uint64_t bytes : {std::uint64_t{4096}, kMiB}) {
     const std::uint64_t block = scene.plain(bytes);
     REQUIRE(block != 0);
@@ -906,4 +906,34 @@ TEST_CASE("overflow: a request for the card's memory never gets the host's, howe
   }
   CHECK(scene.tape.stats().overflow_live.current() == 0);
   CHECK(scene.tape.validate() == nullptr);
+}
+
+TEST_CASE("a tag's account holds what its live blocks were asked for with; a tag without one is named at the free") {
+  for (Account::Writers writers : {Account::Writers::kOne, Account::Writers::kMany}) {
+    MemoryBacking backing({.card_bytes = 8 * kGiB});
+    MemoryFence fence;
+    Account account;
+    Accounts accounts;
+    accounts.open(7, account);
+    TapeOptions options;
+    options.address_space = 64 * kGiB;
+    Tape tape(options, backing, fence, {.accounts = &accounts, .writers = writers});
+    const Line line = tape.line_of(kS, false);
+    const std::uint64_t first = tape.allocate({.bytes = 1000, .line = line, .tag = 7}).address;
+    const std::uint64_t second = tape.allocate({.bytes = 3 * kMiB, .line = line, .tag = 7}).address;
+    const std::uint64_t other = tape.allocate({.bytes = 1000, .line = line, .tag = 8}).address;
+    CHECK(account.bytes() == 1000 + 3 * kMiB);
+    CHECK(tape.free(other, line).tag == 8);
+    CHECK(account.bytes() == 1000 + 3 * kMiB);
+    CHECK(tape.free(first, line).tag == 0);
+    CHECK(account.bytes() == 3 * kMiB);
+    CHECK(tape.allocate({.bytes = 999, .line = line, .tag = 7}).address == other);  // of the size freed first
+    CHECK(account.bytes() == 999 + 3 * kMiB);
+    CHECK(tape.free(second, kContextLine).tag == 0);
+    CHECK(account.bytes() == 999);
+    tape.retire();
+    CHECK(account.bytes() == 999);  // to the program it is its pool's still
+    account.subtract(999, Account::Writers::kMany);
+    CHECK(account.bytes() == 0);
+  }
 }

@@ -22,6 +22,9 @@ std::uint64_t at(const Point& point, std::size_t i) { return i < point.size() ? 
 // A stream that is not there: what it is ordered behind is what the whole context waits for.
 constexpr StreamRef kWitness = StreamRef{1} << 40;
 
+constexpr std::uint16_t kCounted = 3;  // the tag that has an account
+constexpr std::uint16_t kUncounted = 4;
+
 }  // namespace
 
 class World::SabotagedFence final : public Fence {
@@ -81,7 +84,8 @@ World::World(const Scene& scene, Sabotage sabotage)
     : scene_(scene),
       backing_(std::make_unique<WatchedBacking>(scene.card, *this)),
       fence_(std::make_unique<SabotagedFence>(scene.fence, sabotage)),
-      tape_(scene.options, *backing_, *fence_) {
+      tape_(scene.options, *backing_, *fence_, {.accounts = &accounts_}) {
+  accounts_.open(kCounted, account_);
   for (StreamRef s = 1; s <= scene.streams; ++s) streams_.push_back(s * 16);
 }
 
@@ -214,6 +218,7 @@ bool World::allocate(Kind kind, const Operation& operation) {
   if (kind != Kind::kPlain) request.line = tape_.line_of(on, false);
   if (scene_.own_frees) request.own_free = by.own_free;
   request.may_wait = kind != Kind::kNoWait;
+  if (kind != Kind::kPlain) request.tag = kind == Kind::kOrdered ? kCounted : kUncounted;
   std::vector<Point> before;
   for (StreamRef each : streams_) before.push_back(fence.point_of(each));
   const Point before_witness = fence.point_of(kWitness);
@@ -267,7 +272,8 @@ void World::granted(Kind kind, StreamRef stream, const Request& request, std::ui
     if (end < freed.end) left.push_back({end, freed.end, freed.behind, freed.may_delay, Sharing::kNone});
   }
   freed_ = std::move(left);
-  blocks_[begin] = {end, request.bytes, Sharing::kNone};
+  blocks_[begin] = {end, request.bytes, Sharing::kNone, request.tag};
+  if (request.tag == kCounted) counted_ += request.bytes;
   live_ += end - begin;
   requested_ += request.bytes;
   if (kind == Kind::kPlain)
@@ -288,10 +294,14 @@ bool World::free(Kind kind, const Operation& operation) {
   (sharing == Sharing::kNone ? freed_ : retained_)
       .push_back({begin, block->second.end, behind, plain ? Point{} : behind, sharing});
   live_ -= block->second.end - begin;
-  requested_ -= block->second.requested;
+  const Block gone = block->second;
+  requested_ -= gone.requested;
+  if (gone.tag == kCounted) counted_ -= gone.requested;
   blocks_.erase(block);
   const gpupool::Freed answer = tape_.free(begin, line);
   require(answer.result == FreeResult::kFreed, "a live block can be freed");
+  require(answer.requested == gone.requested, "a free says what was asked for");
+  require(answer.tag == (gone.tag == kCounted ? 0 : gone.tag), "a free names the tag that is not counted");
   require(tape_.free(begin, line).result == FreeResult::kNotABlock, "a block is freed once");
   if (plain) thread(operation.who) = {answer.record, behind};
   return true;
@@ -347,6 +357,7 @@ void World::check_structures() const {
   require(stats.live.current() == live_, "live is the bytes of all blocks");
   require(stats.requested.current() == requested_, "requested is what was asked for");
   require(stats.blocks.current() == blocks_.size(), "blocks are counted");
+  require(account_.bytes() == counted_, "an account holds what its tag's blocks were asked for with");
   require(stats.requests.get() - stats.frees.get() == blocks_.size(), "requests less frees are the blocks");
   require(stats.reserved.current() <= scene_.options.max, "no more is held than pool.max");
 }

@@ -44,6 +44,7 @@ class World {
     std::uint64_t end;
     std::uint64_t requested;
     Sharing sharing;
+    std::uint16_t tag;
   };
   struct Freed {
     std::uint64_t begin;
@@ -78,11 +79,14 @@ class World {
   std::vector<Freed> retained_;  // shared when freed: handed out again once released, or behind other memory
   std::unique_ptr<WatchedBacking> backing_;
   std::unique_ptr<SabotagedFence> fence_;
+  Account account_;  // of kCounted
+  Accounts accounts_;
   Tape tape_;
   std::vector<StreamRef> streams_;
   std::array<Thread, 3> threads_;
   std::uint64_t live_ = 0;
   std::uint64_t requested_ = 0;
+  std::uint64_t counted_ = 0;  // asked for by the blocks of kCounted
   std::uint64_t elsewhere_ = 0;
   const char* left_early_ = nullptr;  // what was broken by memory that was unmapped, inside the tape's call
   bool capturing_ = false;

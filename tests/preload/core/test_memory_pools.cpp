@@ -1,6 +1,9 @@
 // The accounting of the program's memory pools, against the sequence that the driver's own default pool shows.
 #include "preload/memory_pools.h"
 
+#include <thread>
+#include <vector>
+
 #include "tests/catch.h"
 
 using namespace gpupool;
@@ -89,6 +92,46 @@ TEST_CASE("a block whose tape has gone counts in its pool until it is freed, onc
   CHECK(pools->free_left_behind(0x1000));
   CHECK(pool->used() == 0);
   CHECK_FALSE(pools->free_left_behind(0x1000));
+}
+
+TEST_CASE("tapes count in the pools without a limit, and the driver's share is added") {
+  const auto pools = std::make_unique<MemoryPools>();
+  MemoryPool* pool = pools->adopt(1, 0, PoolOrigin::kDevice, 0);
+  MemoryPool* limited = pools->adopt(2, 0, PoolOrigin::kProgram, 32 * kMiB);
+  CHECK(pools->accounts().of(MemoryPools::kPlain) == nullptr);
+  CHECK(pools->accounts().of(limited->tag()) == nullptr);
+  Account* account = pools->accounts().of(pool->tag());
+  REQUIRE(account != nullptr);
+  account->add(1000, Account::Writers::kOne);
+  pool->passed(40 * kMiB);
+  pool->served();
+  CHECK(pool->used() == 1000 + 40 * kMiB);
+  CHECK(pool->used_high() == 1000 + 40 * kMiB);
+  pool->give_back(40 * kMiB);
+  account->subtract(1000, Account::Writers::kOne);
+  CHECK(pool->used() == 0);
+  limited->passed(1000);  // was taken before
+  CHECK(limited->used() == 0);
+}
+
+TEST_CASE("an account's sum was true at one moment, whoever adds beside the tape") {
+  MemoryPool pool(1, 0, PoolOrigin::kDevice, 0, 1);
+  constexpr unsigned kOthers = 3;
+  constexpr unsigned kRounds = 20000;
+  std::vector<std::thread> threads;
+  const auto work = [&](Account::Writers writers) {
+    for (unsigned i = 0; i < kRounds; ++i) {
+      pool.account().add(512, writers);
+      pool.served();
+      pool.account().subtract(512, writers);
+    }
+  };
+  for (unsigned i = 0; i < kOthers; ++i) threads.emplace_back(work, Account::Writers::kMany);
+  work(Account::Writers::kOne);
+  for (std::thread& thread : threads) thread.join();
+  CHECK(pool.used() == 0);
+  CHECK(pool.used_high() >= 512);
+  CHECK(pool.used_high() <= 512 * (kOthers + 1));
 }
 
 TEST_CASE("what is given back without having been served leaves no high mark") {
