@@ -208,7 +208,11 @@ inline Block Tape::block_for(Granules size, const Request& request) const {
   Block block;
   block.slack = static_cast<std::uint32_t>(bytes_of(size) - options_.red_zone - request.bytes);
   block.tag = request.tag;
-  block.stream_ordered = request.line != kContextLine || request.tag != 0;  // a stream without a line has a pool
+  // A stream without a line has a pool. Each looked at for itself: both at once, as one word that was written in parts a
+  // moment ago, would wait for the parts to arrive.
+  const bool has_line = request.line != kContextLine;
+  const bool has_pool = block.tag != 0;
+  block.stream_ordered = has_line | has_pool;
   return block;
 }
 

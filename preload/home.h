@@ -69,9 +69,14 @@ class Home {
   /// so.
   CUresult lost() const { return lost_.load(std::memory_order_relaxed); }
   void lose(CUresult error) { lost_.store(error, std::memory_order_relaxed); }
-  /// Whether a driver call in this context said within the last microsecond that it is not lost.
-  bool was_sound() const { return clock_.ticks() - sound_.load(std::memory_order_relaxed) < clock_.some_ticks(); }
-  void is_sound() { sound_.store(clock_.ticks(), std::memory_order_relaxed); }
+  /// Whether a driver call in this context that was made within the last microsecond said that it is not lost. `now`
+  /// is ticks(), read before the call.
+  bool was_sound(std::uint64_t now) const {
+    const std::uint64_t since = now - sound_.load(std::memory_order_relaxed);  // "negative" if another thread asked since
+    return static_cast<std::int64_t>(since) < some_ticks_;
+  }
+  void is_sound(std::uint64_t now) { sound_.store(now, std::memory_order_relaxed); }
+  std::uint64_t ticks() const { return clock_.ticks(); }
 
   /// The host had no memory in the middle of a change: the tape is left as it is. The driver serves from now on, and
   /// frees of its blocks are answered and forgotten.
@@ -144,6 +149,7 @@ class Home {
   std::atomic<bool> over_{false};  // retired to the end
   std::atomic<CUresult> lost_{CUDA_SUCCESS};
   const TraceClock clock_;
+  const std::int64_t some_ticks_ = static_cast<std::int64_t>(clock_.some_ticks());
   std::atomic<std::uint64_t> sound_{0};  // when
   std::atomic<bool> stopped_{false};
   std::atomic<bool> overflowed_{false};

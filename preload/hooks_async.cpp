@@ -21,9 +21,8 @@ std::uint64_t name_for_trace(CUstream stream) {
 
 // Stream-ordered memory is its device's, not a context's: it lies on the tape of the device's primary context, and so
 // outlives the context whose stream asked for it. Where no primary context exists the driver serves, because making one
-// would be seen. `own` is where the stream's own context would have it.
-StreamSpot spot_on(const Guard& guard, CUdevice device, const StreamSpot& own, CUstream stream, std::uint64_t bytes) {
-  if (own.home->device() == device && own.home->owner() == Home::Owner::kPrimary) return own;
+// would be seen. That home is not the one of the stream's own context.
+StreamSpot spot_on(const Guard& guard, CUdevice device, CUstream stream, std::uint64_t bytes) {
   Home* primary = process().registry.of_primary(guard, device, bytes);
   return primary ? StreamSpot{primary, line_on(guard, *primary, stream).line} : StreamSpot{};
 }
@@ -48,11 +47,13 @@ CUresult counted(MemoryPool& pool, std::uint64_t bytes, Serve serve) {
 
 template <class Ask>
 CUresult from_pool(const Guard& guard, const StreamSpot& own, CUstream stream, MemoryPool& pool, HookRow row,
-                   std::uint64_t bytes, CUdeviceptr* out, Ask ask) {
-  if (const CUresult fault = fault_on(stream, own.home)) return driver_said(*own.home, fault);
-  const auto [home, line] = spot_on(guard, pool.device(), own, stream, bytes);
+                   std::uint64_t bytes, CUdeviceptr* out, const Ask& ask) {
+  if (const CUresult fault = fault_on(stream, own.home)) [[unlikely]]
+    return driver_said(*own.home, fault);
+  const bool at_home = own.home->device() == pool.device() && own.home->owner() == Home::Owner::kPrimary;
+  const auto [home, line] = at_home ? own : spot_on(guard, pool.device(), stream, bytes);
   // Slabs of cuMemAlloc cannot be opened to another device as a memory pool can.
-  if (!home || (pool.opened() && !home->movable())) {
+  if (!home || (pool.opened() && !home->movable())) [[unlikely]] {
     const Passing passing{home ? line : name_for_trace(stream), pool.tag()};
     return counted(pool, bytes, [&] { return pass_through(guard, row, bytes, out, ask, passing); });
   }
@@ -62,11 +63,13 @@ CUresult from_pool(const Guard& guard, const StreamSpot& own, CUstream stream, M
 }
 
 template <class Ask>
-CUresult alloc(HookRow row, Flavour flavour, CUdeviceptr* out, std::size_t bytes, CUstream given, Ask ask) {
+CUresult alloc(HookRow row, Flavour flavour, CUdeviceptr* out, std::size_t bytes, CUstream given, const Ask& ask) {
   const Guard guard;
-  if (!serveable(guard, out, bytes)) return ask();
+  if (!serveable(guard, out, bytes)) [[unlikely]]
+    return ask();
   const CUstream stream = named(given, flavour);
-  if (captures_stream(stream)) return watched(guard, row, bytes, ask);
+  if (captures_stream(stream)) [[unlikely]]
+    return watched(guard, row, bytes, ask);
   const StreamSpot own = spot_of(guard, stream, bytes);
   MemoryPool* pool = own.home ? current_pool(guard, own.home->device()) : nullptr;
   return pool ? from_pool(guard, own, stream, *pool, row, bytes, out, ask)
@@ -75,11 +78,13 @@ CUresult alloc(HookRow row, Flavour flavour, CUdeviceptr* out, std::size_t bytes
 
 template <class Ask>
 CUresult alloc_from(HookRow row, Flavour flavour, CUdeviceptr* out, std::size_t bytes, CUmemoryPool handle,
-                    CUstream given, Ask ask) {
+                    CUstream given, const Ask& ask) {
   const Guard guard;
-  if (!serveable(guard, out, bytes)) return ask();
+  if (!serveable(guard, out, bytes)) [[unlikely]]
+    return ask();
   const CUstream stream = named(given, flavour);
-  if (captures_stream(stream)) return watched(guard, row, bytes, ask);
+  if (captures_stream(stream)) [[unlikely]]
+    return watched(guard, row, bytes, ask);
   MemoryPool* pool = known_pool(guard, handle);
   const StreamSpot own = pool ? spot_of(guard, stream, bytes) : StreamSpot{};
   return own.home ? from_pool(guard, own, stream, *pool, row, bytes, out, ask)
@@ -87,15 +92,19 @@ CUresult alloc_from(HookRow row, Flavour flavour, CUdeviceptr* out, std::size_t 
 }
 
 template <class Ask>
-CUresult free(HookRow row, Flavour flavour, CUdeviceptr address, CUstream given, Ask ask) {
+CUresult free(HookRow row, Flavour flavour, CUdeviceptr address, CUstream given, const Ask& ask) {
   const Guard guard;
-  if (guard.nested()) return ask();
+  if (guard.nested()) [[unlikely]]
+    return ask();
   Home* home = process().registry.at(address);
-  if (!home || !home->serves()) return pass_free(guard, row, address, ask);
+  if (!home || !home->serves()) [[unlikely]]
+    return pass_free(guard, row, address, ask);
   const CUstream stream = named(given, flavour);
-  if (captures_stream(stream)) return ask();  // not memory of the graph: the driver refuses
+  if (captures_stream(stream)) [[unlikely]]
+    return ask();  // not memory of the graph: the driver refuses
   const StreamSpot spot = line_on(guard, *home, stream);
-  if (spot.line == kNoLine) return ask();
+  if (spot.line == kNoLine) [[unlikely]]
+    return ask();
   const CUresult fault = fault_on(stream, spot.home);
   const CUresult result = give_back(guard, *home, row, address, spot.line, stream);
   return fault ? driver_said(*home, fault) : result;

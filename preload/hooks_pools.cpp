@@ -33,7 +33,7 @@ void each_home_on(CUdevice device, Visit visit) {
 
 }  // namespace
 
-MemoryPool* current_pool(const Guard&, CUdevice device) {
+MemoryPool* find_current_pool(const Guard&, CUdevice device) {
   MemoryPools& pools = process().pools;
   MemoryPool* pool = nullptr;
   switch (pools.current(device, pool)) {

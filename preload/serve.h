@@ -34,7 +34,7 @@ void sample(const Guard& guard);
 /// Counts a call that the driver serves. If it is out of memory while a pool has some free, here or in another process
 /// of this user, that is given back and the call repeated.
 template <class Ask>
-CUresult watched(const Guard& guard, HookRow row, std::uint64_t bytes, Ask ask) {
+[[gnu::noinline]] CUresult watched(const Guard& guard, HookRow row, std::uint64_t bytes, const Ask& ask) {
   CUresult result = ask();
   const bool short_of_memory = out_of_memory(result);
   if (short_of_memory && make_room(guard, bytes)) result = ask();
@@ -55,8 +55,8 @@ struct Passing {
 
 /// The same for device memory with an address, whose size is kept until it is freed.
 template <class Ask>
-CUresult pass_through(const Guard& guard, HookRow row, std::uint64_t bytes, CUdeviceptr* out, Ask ask,
-                      const Passing& passing = {}) {
+[[gnu::noinline]] CUresult pass_through(const Guard& guard, HookRow row, std::uint64_t bytes, CUdeviceptr* out, const Ask& ask,
+                                        const Passing& passing = {}) {
   const CUresult result = watched(guard, row, bytes, ask);
   if (result != CUDA_SUCCESS || !out) return result;
   process().direct.add(*out, {bytes, passing.tag});
@@ -81,29 +81,30 @@ CUresult driver_said(Home& home, int code);
 /// The tape has no memory for it.
 inline bool is_refusal(Verdict verdict) { return verdict == Verdict::kCapacity || verdict == Verdict::kFragmentation; }
 
-/// `stream` is null for a plain request. Serves from the tape; where the tape has nothing, neighbours are asked, and
-/// then the driver itself is tried before the answer is "out of memory".
+/// What a request of the tape is to the driver.
+inline Passing passing_of(const Request& request) {
+  return {request.line == kContextLine ? kTraceNoStream : request.line, request.tag};
+}
+
+inline CUresult served(Home& home, const Request& request, HookRow row, CUdeviceptr* out, CUstream stream,
+                       CUdeviceptr address) {
+  process().trace.served(row, home, request, address);
+  *out = address;
+  if (RedZones* zones = home.red_zones()) [[unlikely]]
+    zones->given(row, address, request.bytes, stream);
+  return CUDA_SUCCESS;
+}
+
 template <class Ask>
-CUresult serve(const Guard& guard, Home& home, const Request& request, HookRow row, CUdeviceptr* out, Ask ask,
-               CUstream stream = nullptr) {
-  if (home.lost() != CUDA_SUCCESS) return ask();
-  const std::uint64_t direct_above = home.resolved().options.direct_above;
-  const Passing passing{request.line == kContextLine ? kTraceNoStream : request.line, request.tag};
-  const bool direct = home.stopped() || (direct_above != 0 && request.bytes > direct_above);
-  if (direct) return pass_through(guard, row, request.bytes, out, ask, passing);
-  if (process().curve.due()) sample(guard);
-  Grant grant = home.tape()->allocate(request);
+[[gnu::noinline]] CUresult not_served(const Guard& guard, Home& home, const Request& request, HookRow row,
+                                      CUdeviceptr* out, const Ask& ask, CUstream stream, Grant grant) {
   if (is_refusal(grant.verdict) &&
       (make_room_elsewhere(guard, home, request.bytes) || ask_neighbours(guard, home, request.bytes))) {
     grant = home.tape()->allocate(request);
   }
   switch (grant.verdict) {
     case Verdict::kServed:
-      process().trace.served(row, home, request, grant.address);
-      *out = grant.address;
-      if (RedZones* zones = home.red_zones()) [[unlikely]]
-        zones->given(row, grant.address, request.bytes, stream);
-      return CUDA_SUCCESS;
+      return served(home, request, row, out, stream, grant.address);
     case Verdict::kDriverError:
       // A passing trouble of a fence is no reason to refuse: the driver may still serve.
       if (is_sticky(static_cast<CUresult>(grant.code))) return driver_said(home, grant.code);
@@ -113,7 +114,7 @@ CUresult serve(const Guard& guard, Home& home, const Request& request, HookRow r
       process().trace.pool_full(row, home, request, grant.verdict);
       break;
   }
-  const CUresult result = pass_through(guard, row, request.bytes, out, ask, passing);
+  const CUresult result = pass_through(guard, row, request.bytes, out, ask, passing_of(request));
   if (out_of_memory(result) && grant.verdict != Verdict::kDriverError) {
     if (overflow(guard, home, request, out)) {
       process().trace.served(row, home, request, *out);
@@ -125,13 +126,30 @@ CUresult serve(const Guard& guard, Home& home, const Request& request, HookRow r
   return result;
 }
 
+/// `stream` is null for a plain request. Serves from the tape; where the tape has nothing, neighbours are asked, and
+/// then the driver itself is tried before the answer is "out of memory".
+template <class Ask>
+CUresult serve(const Guard& guard, Home& home, const Request& request, HookRow row, CUdeviceptr* out, const Ask& ask,
+               CUstream stream = nullptr) {
+  if (home.lost() != CUDA_SUCCESS) [[unlikely]]
+    return ask();
+  const std::uint64_t direct_above = home.resolved().options.direct_above;
+  if (home.stopped() || (direct_above != 0 && request.bytes > direct_above)) [[unlikely]]
+    return pass_through(guard, row, request.bytes, out, ask, passing_of(request));
+  if (process().curve.due()) [[unlikely]]
+    sample(guard);
+  const Grant grant = home.tape()->allocate(request);
+  return grant.ok() ? served(home, request, row, out, stream, grant.address)
+                    : not_served(guard, home, request, row, out, ask, stream, grant);
+}
+
 /// Gives a block of the tape back.
 CUresult give_back(const Guard& guard, Home& home, HookRow row, CUdeviceptr address, Line line,
                    CUstream stream = nullptr);
 
 /// Frees what is not on a tape.
 template <class Ask>
-CUresult pass_free(const Guard&, HookRow row, CUdeviceptr address, Ask ask) {
+[[gnu::noinline]] CUresult pass_free(const Guard&, HookRow row, CUdeviceptr address, const Ask& ask) {
   // An opened block of another process is closed, not freed.
   if (ImportedBlock imported; process().imports.any() && process().imports.find(address, imported))
     return CUDA_ERROR_INVALID_VALUE;

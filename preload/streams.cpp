@@ -13,16 +13,6 @@
 namespace gpupool {
 namespace {
 
-struct Cached {
-  CUstream stream;
-  CUcontext current;  // for the default streams only
-  std::uint64_t epoch;
-  Home* home;
-  Line line;
-  bool own;  // home is that of the stream's context
-};
-__thread Cached cached = {nullptr, nullptr, 0, nullptr, kContextLine, false};
-
 std::atomic<std::uint64_t> threads{0};
 __thread std::uint64_t thread_serial = 0;
 
@@ -38,7 +28,7 @@ void thread_ends(void* serial) {
   } catch (...) {
     out_of_host_memory();
   }
-  cached = {};
+  last_stream = {};
   thread_serial = 0;
 }
 
@@ -65,41 +55,44 @@ Line line_of(Home& home, CUstream stream, CUcontext current) {
   return line;
 }
 
-bool hit(CUstream stream, CUcontext current, std::uint64_t now) {
-  return cached.epoch == now && cached.stream == stream && cached.current == current;
+bool is_last(CUstream stream, CUcontext current, std::uint64_t now) {
+  const LastStream& last = last_stream;
+  return last.epoch == now && last.stream == stream && last.current == current;
 }
 
 }  // namespace
 
-StreamSpot spot_of(const Guard& guard, CUstream stream, std::uint64_t bytes) {
+StreamSpot find_spot(const Guard& guard, CUstream stream, std::uint64_t bytes) {
+  LastStream& last = last_stream;
   const DriverApi& api = setup().api;
   const std::uint64_t now = epoch.load(std::memory_order_acquire);
   const CUcontext current = is_default_stream(stream) ? current_context(api) : nullptr;
-  if (hit(stream, current, now) && cached.own) return {cached.home, cached.line};
+  if (is_last(stream, current, now) && last.own) return {last.home, last.line};
   const StreamHome where = home_of(api, stream);
   if (where.result != CUDA_SUCCESS || !where.context) return {};
   Home* home = process().registry.of_context(guard, where.context, bytes);
   if (!home) return {};
-  cached = {stream, current, now, home, line_of(*home, stream, current), true};
-  return {home, cached.line};
+  last = {stream, current, now, home, line_of(*home, stream, current), true};
+  return {home, last.line};
 }
 
-StreamSpot line_on(const Guard&, Home& home, CUstream stream) {
+StreamSpot find_line(const Guard&, Home& home, CUstream stream) {
+  LastStream& last = last_stream;
   const std::uint64_t now = epoch.load(std::memory_order_acquire);
   const CUcontext current = is_default_stream(stream) ? current_context(setup().api) : nullptr;
   if (!current && is_default_stream(stream)) return {nullptr, kNoLine};
-  if (!hit(stream, current, now) || cached.home != &home)
-    cached = {stream, current, now, &home, line_of(home, stream, current), false};
-  return {cached.own ? &home : nullptr, cached.line};
+  if (!is_last(stream, current, now) || last.home != &home)
+    last = {stream, current, now, &home, line_of(home, stream, current), false};
+  return {last.own ? &home : nullptr, last.line};
 }
 
-CUresult ask_for_fault(CUstream stream, Home* own) {
+CUresult ask_for_fault(CUstream stream, Home* own, std::uint64_t now) {
   const DriverApi& api = setup().api;
   unsigned long long id = 0;
   if (!api.cuStreamGetId || process().captures.any_open()) return CUDA_SUCCESS;
   const CUresult result = api.cuStreamGetId(stream, &id);
   if (result != CUDA_SUCCESS) return is_sticky(result) ? result : CUDA_SUCCESS;
-  if (own) own->is_sound();
+  if (own) own->is_sound(now);
   return CUDA_SUCCESS;
 }
 
