@@ -44,6 +44,9 @@ class BestFit {
   /// The tape's span in granules, and the size of the smallest handle (a power of two): all begins as one gap.
   BestFit(Granules span, Granules handle);
 
+  /// For prefetching a block's segment without the lock.
+  void show_in(Segments::Outline& outline) { segments_.show_in(outline); }
+
   Range best_fit(Granules size) const { return holes_.best_fit(size); }
   Range following(Range hole) const { return holes_.following(hole); }
   Range largest() const { return holes_.largest(); }

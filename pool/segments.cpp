@@ -34,6 +34,7 @@ void Segments::grow() {
   std::unique_ptr<Bucket[]> old(new Bucket[old_size + old_size / 2]);
   old.swap(buckets_);
   size_ += size_ / 2;
+  if (outline_ != nullptr) show_in(*outline_);
   for (std::size_t at = 0; at < old_size; ++at) {
     for (const Segment& segment : old[at].segments) {
       if (segment.begin != Segment::kNowhere) *place(segment.begin) = segment;

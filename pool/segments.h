@@ -6,6 +6,7 @@
 // by best_fit, under the tape's lock.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -76,6 +77,10 @@ class Segments {
 
   /// Starts to bring the segment that begins there into the cache.
   void prefetch(Granules begin) const { __builtin_prefetch(&buckets_[home(begin)]); }
+  /// The same without the lock, while the table moves or when it is gone: nothing is read.
+  class Outline;
+  /// `outline` shows this table from now on, and outlives it.
+  void show_in(Outline& outline);
 
   std::size_t count() const { return count_; }
   const char* validate() const;
@@ -88,7 +93,8 @@ class Segments {
     std::uint32_t passed = 0;  // entries that lie further on because this bucket was full
   };
 
-  std::size_t home(Granules begin) const { return std::uint64_t{begin * 0x9E3779B1u} * size_ >> 32; }
+  static std::size_t home(Granules begin, std::size_t size) { return std::uint64_t{begin * 0x9E3779B1u} * size >> 32; }
+  std::size_t home(Granules begin) const { return home(begin, size_); }
   std::size_t next(std::size_t at) const { return at + 1 == size_ ? 0 : at + 1; }
   std::size_t offset_of(const Segment* segment) const {
     return static_cast<std::size_t>(reinterpret_cast<const char*>(segment) -
@@ -98,8 +104,11 @@ class Segments {
   Segment* place(Granules begin) {
     for (std::size_t at = home(begin);; at = next(at)) {
       Bucket& bucket = buckets_[at];
-      Segment* segment = bucket.segments + (bucket.segments[0].begin != Segment::kNowhere);
-      if (segment->begin == Segment::kNowhere) {
+      // Which of the two is free is not foreseen; that one is, is.
+      const bool first_taken = bucket.segments[0].begin != Segment::kNowhere;
+      const bool second_taken = bucket.segments[1].begin != Segment::kNowhere;
+      if (!(first_taken & second_taken)) [[likely]] {
+        Segment* segment = bucket.segments + first_taken;
         segment->begin = begin;
         return segment;
       }
@@ -112,6 +121,26 @@ class Segments {
   std::unique_ptr<Bucket[]> buckets_;
   std::size_t count_ = 0;
   BitTree cells_;  // cells in which a segment begins
+  Outline* outline_ = nullptr;
 };
+
+class Segments::Outline {
+ public:
+  void prefetch(Granules begin) const {
+    const std::size_t offset = home(begin, size_.load(std::memory_order_relaxed)) * sizeof(Bucket);
+    __builtin_prefetch(reinterpret_cast<const void*>(buckets_.load(std::memory_order_relaxed) + offset));
+  }
+
+ private:
+  friend class Segments;
+  std::atomic<std::uintptr_t> buckets_{0};  // never followed
+  std::atomic<std::size_t> size_{0};
+};
+
+inline void Segments::show_in(Outline& outline) {
+  outline_ = &outline;
+  outline.buckets_.store(reinterpret_cast<std::uintptr_t>(buckets_.get()), std::memory_order_relaxed);
+  outline.size_.store(size_, std::memory_order_relaxed);
+}
 
 }  // namespace gpupool

@@ -16,7 +16,7 @@ class SizeHistogram {
   static constexpr unsigned kBuckets = 48;
 
   void add(std::uint64_t bytes) {
-    const unsigned bucket = bytes == 0 ? 0 : static_cast<unsigned>(std::bit_width(bytes)) - 1;
+    const unsigned bucket = static_cast<unsigned>(std::bit_width(bytes | 1)) - 1;
     counts_[bucket < kBuckets ? bucket : kBuckets - 1].add(1);
     bytes_.add(bytes);
   }

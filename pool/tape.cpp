@@ -70,6 +70,7 @@ Tape::Tape(const TapeOptions& options, Backing& backing, Fence& fence, const Tap
     if (start_error_ != 0) return;
   }
   parts_ = std::make_unique<Parts>(options_, backing, fence, stats_, addresses_, granules_for(options_.address_space));
+  parts_->space.show_in(outline_);
 }
 
 Tape::~Tape() { retire(); }

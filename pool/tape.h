@@ -52,6 +52,10 @@ class Tape {
   /// Counts a request that its program was refused: what allocate() could not serve, others may.
   void count_refusal(Verdict verdict);
 
+  /// A free of this address comes: starts to bring what it will read into the cache. Without the lock.
+  void prefetch(std::uint64_t address) const {
+    outline_.prefetch(static_cast<Granules>((address - range_) / kGranuleBytes));
+  }
   /// Gives a block back on `line` (the stream of a stream-ordered free, or kContextLine for a plain one). kAwaited:
   /// waits with the lock released, as long as it takes, but not for a record that an open capture puts off.
   Freed free(std::uint64_t address, Line line, WorkOnIt work = WorkOnIt::kInFlight);
@@ -162,6 +166,7 @@ class Tape {
   AddressTable addresses_;
   std::uint64_t range_ = 0;  // first address of the reservation, 0 where each piece brings its own
   int start_error_ = 0;
+  Segments::Outline outline_;
   std::unique_ptr<Parts> parts_;  // null once retired, or when there was no range to be had
 };
 

@@ -55,8 +55,9 @@ CUresult cuMemFree_v2(CUdeviceptr address) {
   const auto ask = [&] { return real::cuMemFree_v2(address); };
   if (guard.nested()) return ask();
   Home* home = process().registry.at(address);
-  return home && home->serves() ? give_back(guard, *home, kRow_cuMemFree_v2, address, kContextLine)
-                                : pass_free(guard, kRow_cuMemFree_v2, address, ask);
+  if (!home || !home->serves()) return pass_free(guard, kRow_cuMemFree_v2, address, ask);
+  home->tape()->prefetch(address);
+  return give_back(guard, *home, kRow_cuMemFree_v2, address, kContextLine);
 }
 
 }  // namespace gpupool::hook

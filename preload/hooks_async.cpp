@@ -102,6 +102,7 @@ CUresult free(HookRow row, Flavour flavour, CUdeviceptr address, CUstream given,
   const CUstream stream = named(given, flavour);
   if (captures_stream(stream)) [[unlikely]]
     return ask();  // not memory of the graph: the driver refuses
+  home->tape()->prefetch(address);
   const StreamSpot spot = line_on(guard, *home, stream);
   if (spot.line == kNoLine) [[unlikely]]
     return ask();
