@@ -22,35 +22,34 @@ Segment* BestFit::insert(Range range, Granules before) {
   return segment;
 }
 
-void BestFit::take_part(const Hole& whole, Range part, const Block& taken) {
-  unlist_hole(whole.range);
-  History middle = whole.history;
+void BestFit::take_part(Segment* segment, Granules begin, Granules size, const Block& taken) {
+  const Range whole = segment->range();
+  unlist_hole(whole);
+  History middle = history_of(*segment);
   History front;
-  if (part.begin != whole.range.begin) {
+  if (begin != whole.begin) {
     front = middle;
-    middle = fragments_.cut(front, whole.range, part.begin);
+    middle = fragments_.cut(front, whole, begin);
   }
-  const History back = fragments_.cut(middle, {part.begin, whole.range.end}, part.end);
+  const Granules end = begin + size;
+  const History back = fragments_.cut(middle, {begin, whole.end}, end);
   fragments_.discard(middle);
-  Segment* segment = whole.segment;
-  const Range before{whole.range.begin, part.begin};
-  const Range rest{part.end, whole.range.end};
-  if (!before.empty()) {
-    segment->size = before.size();
+  if (begin != whole.begin) {
+    segment->size = begin - whole.begin;
     become(*segment, Kind::kHole, front.bits());
-    list_hole(before);
-    segment = insert(part, before.begin);
+    list_hole({whole.begin, begin});
+    segment = insert({begin, end}, whole.begin);
   }
-  segment->size = part.size();
+  segment->size = size;
   become_block(*segment, taken);
-  if (!rest.empty()) {
-    become(*insert(rest, part.begin), Kind::kHole, back.bits());
-    list_hole(rest);
+  if (end != whole.end) {
+    become(*insert({end, whole.end}, begin), Kind::kHole, back.bits());
+    list_hole({end, whole.end});
   }
-  segments_.find(whole.range.end)->before = rest.empty() ? part.begin : rest.begin;
+  segments_.find(whole.end)->before = end == whole.end ? begin : end;
   // The next request of this size will want the next hole of this size, which at a million blocks is far from any
   // cache.
-  segments_.prefetch(holes_.best_fit(whole.range.size()).begin);
+  segments_.prefetch(holes_.best_fit(whole.size()).begin);
 }
 
 void BestFit::free_at_once(Segment* segment, Sharing kept_for, History history) {

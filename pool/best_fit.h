@@ -65,6 +65,7 @@ class BestFit {
     return recent_.visit(
         size, most, [&](Granules place, std::uint32_t hint) { return visit(hole_of(segments_.find(place, hint))); });
   }
+  bool has_recent(Granules size) const { return recent_.oldest(size) != nullptr; }
   /// The one that waits longest; no segment when there is none. Handed out whole by the second.
   Hole oldest_recent(Granules size) const {
     const Recent::Entry* oldest = recent_.oldest(size);
@@ -96,7 +97,7 @@ class BestFit {
 
   /// Makes `part` of the hole a block; what is left on either side stays a hole with its own history.
   void take(const Hole& hole, Range part, const Block& block) {
-    if (kind(*hole.segment) != Kind::kRecent) return take_part(hole, part, block);
+    if (kind(*hole.segment) != Kind::kRecent) return take_part(hole.segment, part.begin, part.size(), block);
     recent_.remove(part);
     fragments_.discard(hole.history);
     become_block(*hole.segment, block);
@@ -256,7 +257,7 @@ class BestFit {
   }
   void become_hole(Segment* segment, History history);
   void become_gap(Segment* segment);
-  void take_part(const Hole& whole, Range part, const Block& taken);
+  void take_part(Segment* hole, Granules begin, Granules size, const Block& taken);
   void free_at_once(Segment* segment, Sharing kept_for, History history);
   void settle(Granules place);
   void settle_oldest();

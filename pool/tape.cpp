@@ -114,7 +114,6 @@ inline std::uint64_t Tape::address_of(Granules place) const {
 // is none.
 BestFit::Hole Tape::later_recent_for(Granules size, const Request& request) const {
   BestFit::Hole found;
-  if (request.line == kContextLine || !has_to_spare()) return found;
   parts_->space.visit_recent(size, kRecentFits, [&](const BestFit::Hole& hole) {
     if (!parts_->reuse.needs_nothing(hole, request) || !is_located(hole.range, request)) return false;
     found = hole;
@@ -123,8 +122,8 @@ BestFit::Hole Tape::later_recent_for(Granules size, const Request& request) cons
   return found;
 }
 
-// Nearly always the best fit needs nothing: the ladder's first step, without the ladder. Where it does need something
-// and there is memory to spare, an equal one may not, or the driver says that its work is done.
+// The ladder's first step, without the ladder. Where the best fit needs something and there is memory to spare, an
+// equal one may not, or the driver says that its work is done.
 bool Tape::from_best_fit(Granules size, const Request& request, Found& found) {
   const Range fit = parts_->space.best_fit(size);
   if (fit.empty() || options_.max_split != 0 || !is_located(fit, request)) return false;
@@ -209,8 +208,8 @@ inline Block Tape::block_for(Granules size, const Request& request) const {
   Block block;
   block.slack = static_cast<std::uint32_t>(bytes_of(size) - options_.red_zone - request.bytes);
   block.tag = request.tag;
-  // A stream without a line has a pool. Each looked at for itself: both at once, as one word that was written in parts a
-  // moment ago, would wait for the parts to arrive.
+  // A stream without a line has a pool. Each looked at for itself: both at once, as one word that was written in parts
+  // a moment ago, would wait for the parts to arrive.
   const bool has_line = request.line != kContextLine;
   const bool has_pool = block.tag != 0;
   block.stream_ordered = has_line | has_pool;
@@ -252,20 +251,20 @@ void Tape::after_free(Sharing sharing) {
   note_holes();
 }
 
-std::uint64_t Tape::serve(const Found& found, const Request& request) {
+[[gnu::always_inline]] inline std::uint64_t Tape::serve(const BestFit::Hole& hole, Range part, const Request& request) {
   BestFit& space = parts_->space;
-  if (request.line != kContextLine && space.freed_on(found.hole, found.part, request.line))
-    stats_.same_stream_reuses.add(1);
-  const std::uint64_t bytes = bytes_of(found.part.size());
-  space.take(found.hole, found.part, block_for(found.part.size(), request));
-  count_served(bytes, request);
-  if (found.part.begin < parts_->growth.device_begin()) [[unlikely]] {
+  if (request.line != kContextLine && space.freed_on(hole, part, request.line)) stats_.same_stream_reuses.add(1);
+  space.take(hole, part, block_for(part.size(), request));
+  count_served(bytes_of(part.size()), request);
+  if (part.begin < parts_->growth.device_begin()) [[unlikely]] {
     stats_.overflows.add(1);
-    stats_.overflow_live.add(bytes);
+    stats_.overflow_live.add(bytes_of(part.size()));
   }
   note_holes();
-  return address_of(found.part.begin);
+  return address_of(part.begin);
 }
+
+std::uint64_t Tape::serve(const Found& found, const Request& request) { return serve(found.hole, found.part, request); }
 
 // pool.reclaim: looking whether plain frees are done is only worth its cost once enough has gathered.
 bool Tape::may_ask(const Request& request) const {
@@ -418,11 +417,23 @@ Grant Tape::allocate(const Request& request) {
 }
 
 Grant Tape::search(Granules size, const Request& request) {
+  BestFit& space = parts_->space;
   Found found;
-  if (found.hole = later_recent_for(size, request); found.hole.segment != nullptr) {
+  if (request.line != kContextLine && space.has_recent(size) && has_to_spare()) {
+    found.hole = later_recent_for(size, request);
     found.part = found.hole.range;
-    stats_.hits.add(1);
-    return {Verdict::kServed, 0, serve(found, request)};
+    if (found.hole.segment != nullptr) {
+      stats_.hits.add(1);
+      return {Verdict::kServed, 0, serve(found, request)};
+    }
+  }
+  // Nearly always the best fit needs nothing.
+  if (const Range fit = space.best_fit(size); !fit.empty() && options_.max_split == 0 && is_located(fit, request)) {
+    const BestFit::Hole hole = space.hole_from(fit.begin);
+    if (parts_->reuse.needs_nothing(hole, request)) {
+      stats_.hits.add(1);
+      return {Verdict::kServed, 0, serve(hole, {fit.begin, fit.begin + size}, request)};
+    }
   }
   if (from_best_fit(size, request, found) ||
       from_hole(size, request, may_ask(request) ? Effort::kFence : Effort::kLook, found)) {

@@ -149,6 +149,7 @@ class Tape {
   std::uint16_t count_freed(Range range, std::uint64_t requested, std::uint16_t tag);
   void after_free(Sharing sharing);
   Account* account_of(std::uint16_t tag) const { return accounts_ ? accounts_->of(tag) : nullptr; }
+  std::uint64_t serve(const BestFit::Hole& hole, Range part, const Request& request);
   std::uint64_t serve(const Found& found, const Request& request);
   bool block_at(std::uint64_t address, BestFit::Owned& owned) const;
   BlockInfo info_of(const BestFit::Owned& owned) const;

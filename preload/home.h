@@ -72,7 +72,8 @@ class Home {
   /// Whether a driver call in this context that was made within the last microsecond said that it is not lost. `now`
   /// is ticks(), read before the call.
   bool was_sound(std::uint64_t now) const {
-    const std::uint64_t since = now - sound_.load(std::memory_order_relaxed);  // "negative" if another thread asked since
+    const std::uint64_t since =
+        now - sound_.load(std::memory_order_relaxed);  // "negative" if another thread asked since
     return static_cast<std::int64_t>(since) < some_ticks_;
   }
   void is_sound(std::uint64_t now) { sound_.store(now, std::memory_order_relaxed); }

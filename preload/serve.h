@@ -55,8 +55,8 @@ struct Passing {
 
 /// The same for device memory with an address, whose size is kept until it is freed.
 template <class Ask>
-[[gnu::noinline]] CUresult pass_through(const Guard& guard, HookRow row, std::uint64_t bytes, CUdeviceptr* out, const Ask& ask,
-                                        const Passing& passing = {}) {
+[[gnu::noinline]] CUresult pass_through(const Guard& guard, HookRow row, std::uint64_t bytes, CUdeviceptr* out,
+                                        const Ask& ask, const Passing& passing = {}) {
   const CUresult result = watched(guard, row, bytes, ask);
   if (result != CUDA_SUCCESS || !out) return result;
   process().direct.add(*out, {bytes, passing.tag});
