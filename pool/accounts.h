@@ -7,8 +7,6 @@
 #include <atomic>
 #include <cstdint>
 
-#include "pool/stats.h"
-
 namespace gpupool {
 
 class Account {
@@ -18,7 +16,7 @@ class Account {
 
   void add(std::uint64_t bytes, Writers writers) {
     if (writers == Writers::kOne) [[likely]]
-      by_one_.add(bytes);
+      by_one_.store(by_one_.load(std::memory_order_relaxed) + bytes, std::memory_order_release);
     else
       by_many_.fetch_add(bytes, std::memory_order_release);
   }
@@ -26,14 +24,13 @@ class Account {
   void subtract(std::uint64_t bytes, Writers writers) { add(0 - bytes, writers); }
   /// As one of the many. The sum with it: where no tape counts, no two callers see the same.
   std::uint64_t add_to_sum(std::uint64_t bytes) {
-    return by_many_.fetch_add(bytes, std::memory_order_release) + bytes + by_one_.get();
+    return by_many_.fetch_add(bytes, std::memory_order_release) + bytes + by_one_.load(std::memory_order_relaxed);
   }
 
   /// The sum as it was at one moment: the part of the many is seen alike before and after.
   std::uint64_t bytes() const {
     for (std::uint64_t many = by_many_.load(std::memory_order_acquire);;) {
-      const std::uint64_t sum = by_one_.get() + many;
-      std::atomic_thread_fence(std::memory_order_acquire);
+      const std::uint64_t sum = by_one_.load(std::memory_order_acquire) + many;
       const std::uint64_t again = by_many_.load(std::memory_order_relaxed);
       if (again == many) return sum;
       many = again;
@@ -41,7 +38,7 @@ class Account {
   }
 
  private:
-  Counter by_one_;
+  std::atomic<std::uint64_t> by_one_{0};
   std::atomic<std::uint64_t> by_many_{0};
 };
 
