@@ -35,7 +35,7 @@ def attempt(batch):
         return survives(batch)
     except RuntimeError as error:
         # torch.OutOfMemoryError is one; a library that finds no memory for itself says so in words of its own.
-        if not any(words in str(error) for words in ("out of memory", "ALLOC_FAILED", "NOT_INITIALIZED")) and not isinstance(error, torch.OutOfMemoryError):
+        if not any(words in str(error) for words in ("out of memory", "ALLOC_FAILED", "NOT_INITIALIZED", "graph.execute")) and not isinstance(error, torch.OutOfMemoryError):
             raise
         return False
     finally:
