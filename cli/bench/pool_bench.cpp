@@ -16,6 +16,7 @@ constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::uint64_t kSmallest = 512;
 constexpr std::uint64_t kLargest = 100 * 1000;
 constexpr unsigned kLongestWarmUp = 20;  // rounds of as many pairs as blocks
+constexpr unsigned kQuietRounds = 3;  // without growth, of memory or tables, before anything is timed
 
 struct Pair {
   std::uint32_t block;
@@ -42,10 +43,11 @@ class Load {
     std::uint64_t held = 0;
     std::uint64_t allocated = 0;
     const auto grew = [&] { return held != tape_.stats().reserved.current() || allocated != heap_allocations(); };
-    for (unsigned round = 0; round < kLongestWarmUp && (round < 2 || grew()); ++round) {
+    for (unsigned round = 0, quiet = 0; round < kLongestWarmUp && quiet < kQuietRounds; ++round) {
       held = tape_.stats().reserved.current();
       allocated = heap_allocations();
       for (std::uint32_t i = 0; i < std::max(run.live, run.pairs / 4); ++i) replace(pick());
+      quiet = grew() ? 0 : quiet + 1;
     }
   }
 
