@@ -16,7 +16,7 @@ constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::uint64_t kSmallest = 512;
 constexpr std::uint64_t kLargest = 100 * 1000;
 constexpr unsigned kLongestWarmUp = 20;  // rounds of as many pairs as blocks
-constexpr unsigned kQuietRounds = 3;  // without growth, of memory or tables, before anything is timed
+constexpr unsigned kQuietRounds = 3;     // without growth, of memory or tables, before anything is timed
 
 struct Pair {
   std::uint32_t block;
