@@ -67,7 +67,9 @@ there stays.
 
 A row for each process and device, those included that end without a report (`os._exit`, a signal). `pool.size` for next time is the
 largest need and a margin: 10% for a program, which will not ask in quite the same order again; with `--pooled` as much more as
-holes took of the need, up to 30%; nothing for traces, which are played as they are. `pool.headroom` is what the cards held beyond
+holes took of the need, up to 30%. For traces it is a size that serves each of them as recorded and in up to 64 slightly other
+orders (`reordered_bytes`), because blocks lie elsewhere in a second run; whatever `--margin` says, 0% included, is added to the exact need
+instead. No number of tried orders is a promise for the next one. `pool.headroom` is what the cards held beyond
 the program's own requests: contexts, kernels, libraries. The driver's allocators keep more than was asked for, and more of it with time,
 so the least of these differences counts, once half of the memory was there. How often it fits is the card's memory divided by both.
 

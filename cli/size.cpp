@@ -1,6 +1,7 @@
 // `gpupool size`: how large the pool should be next time, by one counted run or by replaying traces.
 #include <algorithm>
 #include <cstdio>
+#include <span>
 
 #include "cli/cards.h"
 #include "cli/console.h"
@@ -24,6 +25,16 @@ SizeRow row_of(const Trace& trace, const Smallest& smallest) {
   row.facts["rank"] = trace.origin.rank;
   row.facts["device"] = trace.origin.device;
   return row;
+}
+
+// Each trace by itself, and all of them: as best fit is not monotone, the largest of these need not serve every one.
+void add_reordered(SizePlan& plan, std::span<const Trace> traces, const ResolvedPool& pool) {
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    SizeRow& row = plan.rows[i];
+    row.reordered = steady_pool(traces.subspan(i, 1), pool, row.need, kSizeStep);
+    plan.reordered = std::max(plan.reordered, row.reordered);
+  }
+  if (traces.size() > 1) plan.reordered = steady_pool(traces, pool, plan.reordered, kSizeStep);
 }
 
 Exit by_traces(const Arguments& arguments) {
@@ -71,7 +82,13 @@ Exit by_traces(const Arguments& arguments) {
   }
   SizePlan plan;
   plan.rows = std::move(rows);
-  if (arguments.has("--margin")) plan.margin = share_of("--margin", arguments.value("--margin"));
+  if (arguments.has("--margin")) {
+    plan.margin = share_of("--margin", arguments.value("--margin"));
+  } else {
+    ResolvedPool with = pool;
+    with.handle = handle;
+    add_reordered(plan, traces, with);
+  }
   plan.handle = has_target ? handle : setup.options.handle.bytes;
   if (arguments.has("--card")) {
     plan.card = setup.card;

@@ -30,7 +30,7 @@ enum class WhenRefused : std::uint8_t { kGoOn, kStop };
 
 // A template, so that our own pool is called without an indirection.
 template <class Server>
-Outcome play(const Trace& trace, Server& server, WhenRefused when_refused = WhenRefused::kGoOn) {
+Outcome play(const Trace& trace, Server& server, Order order = {}, WhenRefused when_refused = WhenRefused::kGoOn) {
   Outcome outcome;
   outcome.requests = trace.requests;
   std::vector<Bytes> held(trace.slots);  // 0: refused
@@ -42,7 +42,7 @@ Outcome play(const Trace& trace, Server& server, WhenRefused when_refused = When
   std::uint64_t first_migrations = 0;
   const Event* const middle = trace.events.data() + trace.events.size() / 2;
   const double begin = processor_seconds();
-  for (const Event& event : trace.events) {
+  order.each(trace.events, [&](const Event& event) {
     if (&event == middle) {
       first_half_us = server.driver_calls().microseconds();
       first_migrations = migrations_of(server);
@@ -50,8 +50,7 @@ Outcome play(const Trace& trace, Server& server, WhenRefused when_refused = When
     if (event.bytes != 0) {
       if (!server.allocate(event.slot, event.bytes, event.stream)) {
         ++outcome.oom;
-        if (when_refused == WhenRefused::kStop) break;
-        continue;
+        return when_refused == WhenRefused::kGoOn;
       }
       held[event.slot] = event.bytes;
       requested += event.bytes;
@@ -67,7 +66,8 @@ Outcome play(const Trace& trace, Server& server, WhenRefused when_refused = When
       live -= rounded(held[event.slot]);
       held[event.slot] = 0;
     }
-  }
+    return true;
+  });
   outcome.seconds = processor_seconds() - begin;
   outcome.reserved_peak_bytes = peak;
   outcome.needed_peak_bytes = peak;
@@ -94,9 +94,9 @@ Outcome play_model(const Trace& trace, const std::string& strategy, Model& model
   return outcome;
 }
 
-Outcome play_pool(const Trace& trace, const ResolvedPool& pool) {
+Outcome play_pool(const Trace& trace, const ResolvedPool& pool, Order order) {
   PoolModel model = model_of(pool);
-  Outcome outcome = play(trace, model);
+  Outcome outcome = play(trace, model, order);
   outcome.strategy = choice_text(pool.options.strategy);
   const Stats& stats = model.stats();
   outcome.reserved_peak_bytes = stats.reserved.peak();
@@ -112,9 +112,9 @@ Outcome play_pool(const Trace& trace, const ResolvedPool& pool) {
   return outcome;
 }
 
-bool pool_serves(const Trace& trace, const ResolvedPool& pool) {
+bool pool_serves(const Trace& trace, const ResolvedPool& pool, Order order) {
   PoolModel model = model_of(pool);
-  return play(trace, model, WhenRefused::kStop).oom == 0;
+  return play(trace, model, order, WhenRefused::kStop).oom == 0;
 }
 
 }  // namespace gpupool::cli

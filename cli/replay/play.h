@@ -1,8 +1,9 @@
-// Playing a trace: every event in its order, to our pool or to a model, timed without the reading of the file.
+// Playing a trace: every event in some order, to our pool or to a model, timed without the reading of the file.
 #pragma once
 #include <string>
 
 #include "cli/models/model.h"
+#include "cli/replay/order.h"
 #include "cli/replay/outcome.h"
 #include "cli/trace/trace.h"
 #include "config/options.h"
@@ -14,9 +15,9 @@ namespace gpupool::cli {
 Outcome play_model(const Trace& trace, const std::string& strategy, Model& model);
 
 /// Our pool, as resolved for a card of `pool.total` bytes.
-Outcome play_pool(const Trace& trace, const ResolvedPool& pool);
+Outcome play_pool(const Trace& trace, const ResolvedPool& pool, Order order = {});
 
 /// Whether that pool serves every request; ends with the first one that it refuses.
-bool pool_serves(const Trace& trace, const ResolvedPool& pool);
+bool pool_serves(const Trace& trace, const ResolvedPool& pool, Order order = {});
 
 }  // namespace gpupool::cli

@@ -13,9 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr Bytes kStep = 64_MiB;  // sizes for next time are multiples of it
-
-Bytes rounded_up(Bytes bytes) { return (bytes + kStep - 1) / kStep * kStep; }
+Bytes rounded_up(Bytes bytes) { return (bytes + kSizeStep - 1) / kSizeStep * kSizeStep; }
 
 struct Fit {
   Bytes each = 0;  // what one process takes of the card
@@ -36,6 +34,15 @@ std::string fit_text(const SizePlan& plan, Bytes size) {
                            : "fits, " + std::to_string(fit.count) + " times";
   return text + " (" + readable(size) + " of pool" +
          (plan.headroom ? " and " + readable(plan.headroom) + " of driver and libraries" : "") + " each)\n";
+}
+
+Bytes size_of(const SizeRow& row, Share margin) {
+  return row.reordered != 0 ? row.reordered : with_margin(row.need, margin);
+}
+
+std::string spare_text(const SizePlan& plan) {
+  if (plan.reordered != 0) return ", and what slightly other orders take";
+  return plan.margin.parts_per_billion != 0 ? ", and " + to_text(plan.margin) + " to spare" : "";
 }
 
 // pool.max where the user has set it, else 0.
@@ -73,10 +80,14 @@ Share share_of(std::string_view option, const std::string& text) {
 Exit conclude(const Arguments& arguments, const SizePlan& plan, Exit status) {
   const Bytes need = std::ranges::max_element(plan.rows, {}, &SizeRow::need)->need;
   const Bytes most = most_of(arguments, plan.card);
-  const Bytes size = need <= most ? std::min(with_margin(need, plan.margin), most) : with_margin(need, plan.margin);
+  const Bytes wanted = plan.reordered != 0 ? plan.reordered : with_margin(need, plan.margin);
+  const Bytes size = need <= most ? std::min(wanted, most) : wanted;
   if (most != 0 && need > most) {
     note("pool.max=" + to_text(Bytes{most}) + " is less than the need, and is left out");
     if (status == Exit::ok) status = Exit::warning;
+  } else if (size < plan.reordered) {
+    note("pool.max=" + to_text(Bytes{most}) + " holds the need as recorded, but not " + to_text(plan.reordered) +
+         " for slightly other orders");
   }
   Json next{{"pool", {{"strategy", "best_fit"}, {"size", to_text(size)}}}};
   if (need <= most) next["pool"]["max"] = to_text(Bytes{most});
@@ -91,7 +102,8 @@ Exit conclude(const Arguments& arguments, const SizePlan& plan, Exit status) {
     }
     if (!plan.advice.empty()) json["advice"] = plan.advice;
     for (const SizeRow& row : plan.rows) {
-      Json entry{{"name", row.who}, {"needed_bytes", row.need}, {"size_bytes", with_margin(row.need, plan.margin)}};
+      Json entry{{"name", row.who}, {"needed_bytes", row.need}, {"size_bytes", size_of(row, plan.margin)}};
+      if (row.reordered != 0) entry["reordered_bytes"] = row.reordered;
       entry.update(row.facts);
       json["rows"].push_back(std::move(entry));
     }
@@ -101,12 +113,12 @@ Exit conclude(const Arguments& arguments, const SizePlan& plan, Exit status) {
   std::string text;
   for (const SizeRow& row : plan.rows) {
     text += padded(readable(row.need), 12);
-    if (plan.rows.size() > 1) text += padded("pool.size=" + to_text(with_margin(row.need, plan.margin)), 22);
+    if (plan.rows.size() > 1) text += padded("pool.size=" + to_text(size_of(row, plan.margin)), 22);
     text += escaped(row.who, row.who.size()) + "\n";
   }
   text += "next time: pool.size=" + to_text(size) + " (" + (plan.rows.size() > 1 ? "the largest need, " : "need ") +
-          readable(need) + (plan.margin.parts_per_billion ? ", and " + to_text(plan.margin) + " to spare" : "") +
-          ", in steps of " + readable(kStep) + ")\n" + fit_text(plan, size) + "as a file:\n" + next.dump(2) + "\n";
+          readable(need) + spare_text(plan) +
+          ", in steps of " + readable(kSizeStep) + ")\n" + fit_text(plan, size) + "as a file:\n" + next.dump(2) + "\n";
   for (const std::string& sentence : plan.advice) text += sentence + "\n";
   print(text);
   return kept(arguments, next, status);

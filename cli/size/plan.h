@@ -11,16 +11,21 @@
 
 namespace gpupool::cli {
 
+/// Sizes for next time are multiples of it.
+inline constexpr Bytes kSizeStep = 64_MiB;
+
 /// A pool, a process or a trace.
 struct SizeRow {
   std::string who;
   Bytes need = 0;
   nlohmann::ordered_json facts = {};
+  Bytes reordered = 0;  // what also serves slightly other orders, a multiple of kSizeStep; 0: not looked for
 };
 
 struct SizePlan {
   std::vector<SizeRow> rows;  // at least one
   Share margin;
+  Bytes reordered = 0;  // what serves all rows in other orders, too; then there is no margin
   Bytes handle = 0;    // 0: as it was
   Bytes headroom = 0;  // what driver and libraries were seen to use on a card; 0: not seen
   Bytes card = 0;      // its memory; 0: not known

@@ -59,6 +59,100 @@ TEST_CASE("so it is for every recorded trace") {
   }
 }
 
+TEST_CASE("another order: each event once, no free before its request, and never more live memory") {
+  using namespace gpupool;
+  for (const char* file : {"gpt_varlen.csv.gz", "two_streams.trace"}) {
+    const cli::Trace trace = cli::read_trace(source_path("tests/data/traces/") + file);
+    ResolvedPool pool = resolve({}, 64_GiB, 64_GiB).pool;
+    const cli::Outcome recorded = cli::play_pool(trace, pool);
+    for (std::uint64_t seed : {0, 1, 2, 3}) {
+      CAPTURE(file, seed);
+      std::vector<Bytes> held(trace.slots);
+      std::size_t index = 0;
+      std::size_t elsewhere = 0;
+      bool fits = true;
+      cli::Order(seed).each(trace.events, [&](const cli::Event& event) {
+        if (&event != &trace.events[index++]) ++elsewhere;
+        fits = fits && (held[event.slot] == 0) == (event.bytes != 0);
+        held[event.slot] = event.bytes;
+        return true;
+      });
+      CHECK(index == trace.events.size());
+      CHECK(fits);
+      CHECK((elsewhere == 0) == (seed == 0));
+      CHECK(elsewhere < index / 20);
+      const cli::Outcome played = cli::play_pool(trace, pool, cli::Order(seed));
+      CHECK(played.requests == recorded.requests);
+      CHECK(played.peak_live_bytes <= recorded.peak_live_bytes);
+    }
+    std::size_t visited = 0;
+    cli::Order(1).each(trace.events, [&](const cli::Event&) { return ++visited != 1000; });
+    CHECK(visited == 1000);
+  }
+}
+
+TEST_CASE("the size for next time serves orders that it was not looked for with, where the exact one does not") {
+  using namespace gpupool;
+  constexpr int kOthers = 100;
+  for (const char* file : {"gpt_varlen.csv.gz", "jax_steps.trace", "two_streams.trace"}) {
+    CAPTURE(file);
+    const std::vector<cli::Trace> traces{cli::read_trace(source_path("tests/data/traces/") + file)};
+    ResolvedPool pool = resolve({.strategy = Strategy::auto_growth}, 64_GiB, 64_GiB).pool;
+    const cli::Smallest exact = cli::smallest_pool(traces.front(), pool);
+    const Bytes steady = cli::steady_pool(traces, pool, exact.size, 64_MiB);
+    CHECK(steady >= exact.size);
+    CHECK(steady < exact.size + exact.size / 16);
+    CHECK(steady % 64_MiB == 0);
+    CHECK(cli::steady_pool(traces, pool, exact.size, 64_MiB) == steady);
+    pool.options.strategy = Strategy::best_fit;
+    pool.headroom = 0;
+    const auto refused_with = [&](Bytes size) {
+      pool.size = pool.max = size;
+      int refused = 0;
+      for (std::uint64_t seed = 1000; seed < 1000 + kOthers; ++seed)
+        refused += cli::pool_serves(traces.front(), pool, cli::Order(seed)) ? 0 : 1;
+      return refused;
+    };
+    CHECK(refused_with(exact.size) > kOthers / 10);
+    CHECK(refused_with(steady) < 3);
+    const cli::Outcome outcome = cli::play_pool(traces.front(), pool);
+    CHECK(outcome.oom + outcome.growth_steps == 0);
+  }
+}
+
+TEST_CASE("where the order cannot matter, the size for next time is the exact one") {
+  const Folder folder;
+  std::string lines;
+  for (int block = 0; block < 10; ++block) lines += "a," + std::to_string(block) + ",67108864,0\n";
+  for (int step = 0; step < 1000; ++step)
+    lines += "f," + std::to_string(step) + "\na," + std::to_string(step + 10) + ",67108864,0\n";
+  const json shown = json::parse(command({"size", folder.file("t.csv", lines), "--json"}).out);
+  CHECK(shown["needed_bytes"] == 640 << 20);
+  CHECK(shown["size_bytes"] == 640 << 20);
+  CHECK(shown["rows"][0]["reordered_bytes"] == 640 << 20);
+}
+
+TEST_CASE("of several traces the size for next time serves all, and a margin is added to the exact need") {
+  const std::string first = source_path("tests/data/traces/gpt_varlen.csv.gz");
+  const std::string second = source_path("tests/data/traces/jax_steps.trace");
+  const json both = json::parse(command({"size", first, second, "--json"}).out);
+  for (const json& row : both["rows"]) {
+    CHECK(row["reordered_bytes"] == row["size_bytes"]);
+    CHECK(row["reordered_bytes"] >= row["needed_bytes"]);
+    CHECK(both["size_bytes"] >= row["size_bytes"]);
+  }
+  const json exact = json::parse(command({"size", first, "--json", "--margin", "0%"}).out);
+  CHECK(exact["needed_bytes"] == both["needed_bytes"]);
+  CHECK(exact["size_bytes"] < both["size_bytes"]);
+  CHECK(exact["size_bytes"].get<std::uint64_t>() - exact["needed_bytes"].get<std::uint64_t>() < (64 << 20));
+  CHECK_FALSE(exact["rows"][0].contains("reordered_bytes"));
+  const std::string most = "pool.max=" + std::to_string(exact["size_bytes"].get<std::uint64_t>());
+  const Outcome tight = command({"size", first, "--json", "--set", most});
+  CHECK(tight.status == 0);
+  CHECK(json::parse(tight.out)["size_bytes"] == exact["size_bytes"]);
+  CHECK(contains(tight.err, "holds the need as recorded, but not"));
+}
+
 TEST_CASE("traces: the largest counts, and the configuration is written once") {
   const Folder folder;
   const std::string small = folder.file("small.csv", "a,1,1000000,0\n");
