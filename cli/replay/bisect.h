@@ -1,8 +1,8 @@
 // The smallest pool that serves a trace: replay with pool.size and pool.max at the same value, and bisection over that
 // value. Best fit is not monotone: a pool may serve what one a handle larger does not, because blocks lie elsewhere. So
 // the sizes below what bisection finds are tried as well, down to the live peak, or kMostBelow of them.
-// A second run asks in a slightly other order than the recorded one, and holes then lie elsewhere: steady_pool() looks for
-// a size that serves such orders, too.
+// A second run asks in a slightly other order than the recorded one, and holes then lie elsewhere: steady_pool() looks
+// for a size that serves such orders, too.
 #pragma once
 #include <span>
 
@@ -24,8 +24,8 @@ inline constexpr Bytes kMostBelow = 256;
 /// size found.
 Smallest smallest_pool(const Trace& trace, ResolvedPool pool);
 
-/// Orders that a size has to serve beside the recorded one: kMostOrders, of long traces fewer, down to kFewestOrders, so
-/// that a size costs about kEventsPlayed events.
+/// Orders that a size has to serve beside the recorded one: kMostOrders, of long traces fewer, down to kFewestOrders,
+/// so that a size costs about kEventsPlayed events.
 inline constexpr std::uint64_t kMostOrders = 64;
 inline constexpr std::uint64_t kFewestOrders = 16;
 inline constexpr std::uint64_t kEventsPlayed = std::uint64_t{16} << 20;

@@ -1,8 +1,8 @@
-// The order in which the events of a trace are played: as recorded, or slightly other, as another run of the program may
-// ask. Of the pairs of events that follow each other one in fifty changes places: two requests, two frees, or a request
-// and the free of another block behind it. A free never moves behind a request, because whoever frees first to have room
-// does so in every run; so an order never has more live memory than the recorded one. Seed and index alone decide, so
-// that an order can be had again and needs no copy of the trace. A value.
+// The order in which the events of a trace are played: as recorded, or slightly other, as another run of the program
+// may ask. Of the pairs of events that follow each other one in fifty changes places: two requests, two frees, or a
+// request and the free of another block behind it. A free never moves behind a request, because whoever frees first to
+// have room does so in every run; so an order never has more live memory than the recorded one. Seed and index alone
+// decide, so that an order can be had again and needs no copy of the trace. A value.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -117,8 +117,8 @@ Exit conclude(const Arguments& arguments, const SizePlan& plan, Exit status) {
     text += escaped(row.who, row.who.size()) + "\n";
   }
   text += "next time: pool.size=" + to_text(size) + " (" + (plan.rows.size() > 1 ? "the largest need, " : "need ") +
-          readable(need) + spare_text(plan) +
-          ", in steps of " + readable(kSizeStep) + ")\n" + fit_text(plan, size) + "as a file:\n" + next.dump(2) + "\n";
+          readable(need) + spare_text(plan) + ", in steps of " + readable(kSizeStep) + ")\n" + fit_text(plan, size) +
+          "as a file:\n" + next.dump(2) + "\n";
   for (const std::string& sentence : plan.advice) text += sentence + "\n";
   print(text);
   return kept(arguments, next, status);

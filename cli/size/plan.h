@@ -26,9 +26,9 @@ struct SizePlan {
   std::vector<SizeRow> rows;  // at least one
   Share margin;
   Bytes reordered = 0;  // what serves all rows in other orders, too; then there is no margin
-  Bytes handle = 0;    // 0: as it was
-  Bytes headroom = 0;  // what driver and libraries were seen to use on a card; 0: not seen
-  Bytes card = 0;      // its memory; 0: not known
+  Bytes handle = 0;     // 0: as it was
+  Bytes headroom = 0;   // what driver and libraries were seen to use on a card; 0: not seen
+  Bytes card = 0;       // its memory; 0: not known
   std::string card_name;
   std::vector<std::string> advice;  // sentences for the next run
 };
