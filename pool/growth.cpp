@@ -76,11 +76,10 @@ std::uint64_t Growth::piece() const {
   const std::uint64_t expected = std::max(aim_.held, std::min(kYetToGrow * aim_.held, kGrown));
   const double balanced = std::sqrt(double(bytes_of(aim_.block)) * double(expected / kSmallShare));
   const auto size = std::max(static_cast<std::uint64_t>(balanced), aim_.held / kMostPieces);
-  const std::uint64_t most = std::clamp(small_part_of_block(), kFullSpeedPiece, kLargestPiece);
+  const std::uint64_t most =
+      std::clamp(std::bit_floor(bytes_of(aim_.block) / kSmallPartOfBlock), kFullSpeedPiece, kLargestPiece);
   return std::clamp(std::bit_floor(size), bytes_of(unit_), most);
 }
-
-std::uint64_t Growth::small_part_of_block() const { return std::bit_floor(bytes_of(aim_.block) / kSmallPartOfBlock); }
 
 std::uint64_t Growth::least_step(std::uint64_t held) const {
   if (location_ == Location::kHost) return 0;
@@ -252,43 +251,13 @@ void Growth::collect_donors(Location location, Range except) {
             [](const Donor& a, const Donor& b) { return a.size != b.size ? a.size > b.size : a.begin > b.begin; });
 }
 
-// Migrate before growing: nothing is taken from the card for good while a handle lies free.
+// Migrate before growing: nothing is taken from the card while a handle lies free.
 bool Growth::fill(Range gap) {
   for (Granules laid = 0; gap.begin < gap.end; gap.begin += laid) {
-    if (!merge_into(gap.begin, gap.size(), laid) && !migrate_into(gap.begin, gap.size(), laid) &&
-        !recut_into(gap.begin, gap.size(), laid) && !grow_into(gap.begin, gap.size(), laid)) {
+    if (!migrate_into(gap.begin, gap.size(), laid) && !recut_into(gap.begin, gap.size(), laid) &&
+        !grow_into(gap.begin, gap.size(), laid)) {
       return false;
     }
-  }
-  return true;
-}
-
-// For a huge block one large handle takes the place of many small ones that lie free: fewer calls than moving each, and
-// copies run at full speed over it. For a moment both are held.
-bool Growth::merge_into(Granules place, Granules room, Granules& laid) {
-  const std::uint64_t bytes =
-      std::min({piece(), small_part_of_block(), std::bit_floor(p_.handles.device_bytes() / kExactGrowthShare)});
-  const Granules size = granules_for(bytes);
-  if (location_ == Location::kHost || bytes < kFullSpeedPiece || size > room || bytes > allowed_) return false;
-  std::vector<Donor> small;
-  Granules gathered = 0;
-  for (const Donor& donor : donors_) {
-    if (gathered == size) break;
-    if (donor.size > size / 2 || donor.size > size - gathered) continue;
-    if (!p_.reuse.complete({donor.begin, donor.begin + donor.size}, Effort::kAsk)) continue;
-    small.push_back(donor);
-    gathered += donor.size;
-  }
-  Handle whole;
-  if (gathered != size || !take(bytes, whole).ok() || !lay(place, whole)) return false;
-  laid = size;
-  for (const Donor& donor : small) {
-    Handle merged;
-    if (!lift(donor.begin, merged)) break;
-    return_to_card(merged);
-    std::erase_if(donors_, [&donor](const Donor& listed) { return listed.begin == donor.begin; });
-    p_.stats.migrations.add(1);
-    p_.stats.migrated_bytes.add(merged.bytes);
   }
   return true;
 }

@@ -94,7 +94,6 @@ class Growth {
   DriverAnswer take(std::uint64_t bytes, Handle& handle);
   void return_to_card(const Handle& handle);
   bool create(std::uint64_t bytes, Handle& handle);
-  bool merge_into(Granules place, Granules room, Granules& laid);
   bool migrate_into(Granules place, Granules room, Granules& laid);
   bool recut_into(Granules place, Granules room, Granules& laid);
   bool grow_into(Granules place, Granules room, Granules& laid);
@@ -106,7 +105,6 @@ class Growth {
   std::uint64_t much_retained() const;
   std::uint64_t least_step(std::uint64_t held) const;
   std::uint64_t piece() const;
-  std::uint64_t small_part_of_block() const;
   void note_reserved();
 
   Parts p_;

@@ -590,30 +590,6 @@ TEST_CASE("a pool that grows takes larger handles for larger blocks, and the mor
   CHECK(scene.tape.validate() == nullptr);
 }
 
-TEST_CASE("for a huge block few large handles take the place of many small ones, and next to nothing more is held") {
-  TapeOptions options;
-  options.exact_growth = true;
-  Scene scene(options, {.card_bytes = 64 * kGiB});
-  std::vector<std::uint64_t> blocks;
-  while (scene.tape.stats().live.current() < 36 * kGiB) blocks.push_back(scene.on(kS, 4 * kMiB));
-  const std::uint64_t held = scene.tape.stats().reserved.current();
-  const auto used = scene.fence.submit(kS);
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    if (i % 512 != 0) scene.free_on(kS, blocks[i]);  // holes of 2 GiB
-  }
-  SECTION("done at once") { scene.fence.complete(used); }
-  SECTION("waited for") {}
-  const std::uint64_t huge = scene.on(kS, 24 * kGiB);
-  REQUIRE(huge != 0);
-  std::uint64_t handles = 0;
-  REQUIRE(scene.tape.visit_handles(huge, [&](const Handle&, std::uint64_t) { return ++handles != 0; }));
-  CHECK(handles <= 22 * kGiB / (32 * kMiB) + 512);  // 2 GiB lay there
-  CHECK(scene.tape.stats().reserved.peak() <= held + held / 1024);
-  CHECK(scene.tape.stats().reserved.current() <= held);
-  CHECK(scene.backing.broken_rule() == nullptr);
-  CHECK(scene.tape.validate() == nullptr);
-}
-
 TEST_CASE("[case-21] memory in use by the GPU is not unmapped") {
   TapeOptions options;
   options.growth_bytes = 0;
