@@ -22,7 +22,7 @@ class PassThrough {
   explicit PassThrough(PassedBytes& shown) : shown_(shown) {}
 
   void add(std::uint64_t address, const Block& block);
-  /// The block at `address` was given back; an empty one when it is not one of these.
+  /// The block at `address` is about to be given back; an empty one when it is not one of these.
   Block remove(std::uint64_t address);
   /// Lock-free: whether there is any block to look for.
   bool empty() const { return blocks_now_.load(std::memory_order_relaxed) == 0; }

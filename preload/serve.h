@@ -154,10 +154,14 @@ template <class Ask>
   if (ImportedBlock imported; process().imports.any() && process().imports.find(address, imported))
     return CUDA_ERROR_INVALID_VALUE;
   process().trace.passing_free(row, address);
+  // First: once the driver has it back, another thread's block may begin there.
+  PassThrough& direct = process().direct;
+  const PassThrough::Block block = direct.empty() ? PassThrough::Block{} : direct.remove(address);
   const CUresult result = ask();
-  if (result == CUDA_ERROR_INVALID_VALUE && process().pools.free_left_behind(address)) return CUDA_SUCCESS;
-  if (result != CUDA_SUCCESS || process().direct.empty()) return result;
-  const PassThrough::Block block = process().direct.remove(address);
+  if (result != CUDA_SUCCESS) {
+    if (block.bytes != 0) direct.add(address, block);
+    return result == CUDA_ERROR_INVALID_VALUE && process().pools.free_left_behind(address) ? CUDA_SUCCESS : result;
+  }
   if (MemoryPool* pool = process().pools.of_tag(block.tag)) pool->give_back(block.bytes);
   return result;
 }

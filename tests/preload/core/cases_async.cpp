@@ -193,3 +193,27 @@ CASE(per_thread_streams) {
   }
   for (std::thread& thread : threads) thread.join();
 }
+
+// Run with pool.direct_above, so that the driver serves: it gives what one thread frees to another at once.
+CASE(driver_served_threads) {
+  const CUcontext context = program::begin();
+  const CUmemoryPool pools[] = {default_pool(), new_pool(CU_MEM_HANDLE_TYPE_NONE),
+                                new_pool(CU_MEM_HANDLE_TYPE_NONE, 4 * kStep)};
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      OK(cuCtxSetCurrent(context));
+      const CUstream stream = program::new_stream();
+      CUdeviceptr blocks[16] = {};
+      for (unsigned i = 0; i < 3000; ++i) {
+        CUdeviceptr& block = blocks[(i * 5 + t) % 16];
+        if (block) OK(i % 4 == 0 ? cuMemFree(block) : cuMemFreeAsync(block, stream));
+        OK(cuMemAllocFromPoolAsync(&block, 4096 + (i * 7 + t) % 13 * 4096, pools[(i + t) % 3], stream));
+      }
+      for (const CUdeviceptr block : blocks) OK(cuMemFreeAsync(block, stream));
+      OK(cuStreamSynchronize(stream));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const CUmemoryPool pool : pools) EQUAL(value_of(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 0u);
+}

@@ -79,6 +79,11 @@ TEST_CASE("every case passes on slabs of cuMemAlloc") {
   for (const char* name : kCases) passes(name, {{"GPUPOOL_POOL_BACKING", "arena"}});
 }
 
+TEST_CASE("pools count what the driver serves to many threads in the tape's place") {
+  for (const char* backing : {"auto", "arena"})
+    passes("driver_served_threads", {{"GPUPOOL_POOL_DIRECT_ABOVE", "16KiB"}, {"GPUPOOL_POOL_BACKING", backing}});
+}
+
 TEST_CASE("every case passes under another order of execution") {
   for (const char* name : kCases) passes(name, {{"GPUPOOL_SIM_SCHEDULE", "random"}, {"GPUPOOL_SIM_SEED", "7"}});
 }
