@@ -72,9 +72,7 @@ class Home {
   /// Whether a driver call in this context that was made within the last microsecond said that it is not lost. `now`
   /// is ticks(), read before the call.
   bool was_sound(std::uint64_t now) const {
-    const std::uint64_t since =
-        now - sound_.load(std::memory_order_relaxed);  // "negative" if another thread asked since
-    return static_cast<std::int64_t>(since) < some_ticks_;
+    return TraceClock::are_near(now, sound_.load(std::memory_order_relaxed), some_ticks_);  // another may ask meanwhile
   }
   void is_sound(std::uint64_t now) { sound_.store(now, std::memory_order_relaxed); }
   std::uint64_t ticks() const { return clock_.ticks(); }
@@ -150,7 +148,7 @@ class Home {
   std::atomic<bool> over_{false};  // retired to the end
   std::atomic<CUresult> lost_{CUDA_SUCCESS};
   const TraceClock clock_;
-  const std::int64_t some_ticks_ = static_cast<std::int64_t>(clock_.some_ticks());
+  const std::uint64_t some_ticks_ = clock_.some_ticks();
   std::atomic<std::uint64_t> sound_{0};  // when
   std::atomic<bool> stopped_{false};
   std::atomic<bool> overflowed_{false};

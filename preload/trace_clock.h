@@ -28,6 +28,12 @@ class TraceClock {
   /// About a microsecond: a half to two.
   std::uint64_t some_ticks() const { return counter_ ? counter_some_ticks() : 1000; }
 
+  /// Are the two no more than `some` apart, whichever was first? A counter that has begun anew since, as that of a
+  /// machine that slept or of another one where the process goes on, is far from all that it has said.
+  static bool are_near(std::uint64_t one, std::uint64_t other, std::uint64_t some) {
+    return one - other + some <= 2 * some;
+  }
+
  private:
   static std::uint64_t counter() {
 #if defined(__x86_64__)

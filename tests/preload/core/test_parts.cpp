@@ -6,6 +6,7 @@
 #include "preload/curve.h"
 #include "preload/passthrough.h"
 #include "preload/shortage.h"
+#include "preload/trace_clock.h"
 #include "tests/catch.h"
 
 using namespace gpupool;
@@ -32,6 +33,18 @@ TEST_CASE("pass-through memory is live until it is freed") {
   CHECK(direct.remove(0x1000).bytes == 0);
   CHECK(direct.live() == 50);
   CHECK(shown.peak == 150);
+}
+
+TEST_CASE("times are near in either order, and far when the counter has begun anew") {
+  constexpr std::uint64_t kSome = 2000;
+  const std::uint64_t seen = std::uint64_t{1} << 50;
+  CHECK(TraceClock::are_near(seen, seen, kSome));
+  CHECK(TraceClock::are_near(seen + kSome, seen, kSome));
+  CHECK(TraceClock::are_near(seen - kSome, seen, kSome));
+  CHECK_FALSE(TraceClock::are_near(seen + kSome + 1, seen, kSome));
+  CHECK_FALSE(TraceClock::are_near(seen - kSome - 1, seen, kSome));
+  CHECK_FALSE(TraceClock::are_near(5, seen, kSome));
+  CHECK_FALSE(TraceClock::are_near(seen, 0, kSome));
 }
 
 TEST_CASE("each look at the clock is left in the page, whether a point is due or not") {
