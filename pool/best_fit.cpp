@@ -93,7 +93,8 @@ void BestFit::retained_to_hole(Segment* segment) {
 
 bool BestFit::share(Range range, Sharing with) {
   bool any = false;
-  for (Segment* s = segments_.floor(range.begin); s->begin < range.end && s->begin != span_; s = behind(s)) {
+  Segment* s = segments_.floor(range.begin);
+  for (; s != nullptr && s->begin < range.end && s->begin != span_; s = behind(s)) {
     if (kind(*s) != Kind::kBlock) continue;
     s->marks = (s->marks & ~(kSharingMask << kSharingShift)) | bits_of(std::max(sharing(*s), with));
     any = true;

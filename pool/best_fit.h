@@ -176,10 +176,11 @@ class BestFit {
     return true;
   }
 
-  /// Calls visit(owned) for each live block, by place.
+  /// Calls visit(owned) for each live block, by place. Where a change was left in the middle, for lack of host memory,
+  /// the blocks behind it may be missed.
   template <class Visit>
   void visit_blocks(Visit&& visit) const {
-    for (Segment* s = segments_.floor(0); s->begin != span_; s = behind(s)) {
+    for (Segment* s = segments_.floor(0); s != nullptr && s->begin != span_; s = behind(s)) {
       if (kind(*s) == Kind::kBlock) visit(owned(s));
     }
   }

@@ -452,9 +452,8 @@ std::uint64_t Growth::give_back_until(std::uint64_t held, Rounding rounding) {
 }
 
 void Growth::release_all() {
-  std::vector<Granules> places;
-  p_.handles.visit_within({0, ~Granules{0}}, [&](Granules begin, const Handle&) { places.push_back(begin); });
-  for (Granules begin : places) {
+  while (!p_.handles.empty()) {
+    const Granules begin = p_.handles.first();
     Handle handle = p_.handles.remove(begin);
     p_.backing.unmap(handle, p_.addresses.address_of(begin));
     p_.backing.destroy(handle);

@@ -52,6 +52,8 @@ class Handles {
   }
 
   bool empty() const { return tree_.empty(); }
+  /// Where the first one begins; there is one.
+  Granules first() const { return by_place_.key(by_place_.at_least(tree_, 0)); }
   std::uint64_t device_bytes() const { return device_bytes_; }
   std::uint64_t host_bytes() const { return host_bytes_; }
   std::uint64_t bytes(Location location) const { return location == Location::kDevice ? device_bytes_ : host_bytes_; }

@@ -33,6 +33,16 @@ class NodeStore {
     return untouched_++;
   }
   void give(Node* node) { free_ = new (node) Free{free_}; }
+  /// The next few will be taken without asking the heap: for changes that must not be left in the middle. Throws
+  /// std::bad_alloc.
+  void reserve(std::size_t few) {
+    for (const Free* node = free_; node != nullptr && few != 0; node = node->next) --few;
+    if (few <= static_cast<std::size_t>(end_ - untouched_)) return;
+    Node* rest = untouched_;
+    Node* const rest_end = end_;
+    add();
+    while (rest != rest_end) give(rest++);
+  }
 
  private:
   struct Free {

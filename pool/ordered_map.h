@@ -182,7 +182,7 @@ class OrderedMap {
   Cursor next(Cursor c) const { return used(c.leaf, c.slot + 1) ? Cursor{c.leaf, c.slot + 1} : first_of(c.leaf->next); }
   Cursor previous(Cursor c) const { return c.slot > 0 ? Cursor{c.leaf, c.slot - 1} : last_of(c.leaf->previous); }
 
-  /// Inserts a key that is not there yet.
+  /// Inserts a key that is not there yet. Throws std::bad_alloc, and then has changed nothing.
   void insert(Tree& tree, Key key, const Value& value) {
     if (tree.root == nullptr) return insert_from_root(tree, key, value);
     Leaf* leaf = descend(tree, key);
@@ -261,6 +261,10 @@ class OrderedMap {
     }
     Path path;
     Leaf* leaf = descend(tree, key, path);
+    if (used(leaf, kWidth - 1)) {
+      leaves_.reserve(1);
+      inners_.reserve(tree.height + 1);
+    }
     for (unsigned level = 0; level < tree.height; ++level) {
       Inner& inner = *path.node[level];
       if (key < inner.keys[0]) inner.keys[0] = key;  // its first child now begins lower

@@ -97,8 +97,9 @@ CUresult cuMemPoolTrimTo(CUmemoryPool handle, std::size_t keep) {
   MemoryPool* pool = guard.nested() || result != CUDA_SUCCESS ? nullptr : known_pool(guard, handle);
   if (!pool) return result;
   pool->trim(keep);
-  each_home_on(pool->device(),
-               [&](Home& home) { home.tape()->trim(std::max<std::uint64_t>(keep, home.resolved().size)); });
+  each_home_on(pool->device(), [&](Home& home) {
+    if (!home.stopped()) home.tape()->trim(std::max<std::uint64_t>(keep, home.resolved().size));
+  });
   return result;
 }
 

@@ -87,7 +87,8 @@ bool make_room_elsewhere(const Guard&, const Home& home, std::uint64_t bytes) {
   std::uint64_t given = 0;
   const auto each_other = [&](auto visit) {
     process().registry.each([&](Home& other) {
-      if (&other == &home || !other.serves() || other.device() != home.device() || given >= bytes) return;
+      if (&other == &home || !other.serves() || other.stopped()) return;
+      if (other.device() != home.device() || given >= bytes) return;
       if (other.tape()->free_bytes() != 0) visit(other);
     });
   };
@@ -145,7 +146,7 @@ void sample(const Guard&) {
     if (!home.serves()) return;
     point.reserved += stats.reserved.current();
     point.live += stats.live.current();
-    home.sample_holes();
+    if (!home.stopped()) home.sample_holes();
   });
   process().curve.add(point);
 }

@@ -1,4 +1,4 @@
-// Little stack, few or many descriptors.
+// Little stack, few or many descriptors, no host memory.
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
@@ -105,5 +105,31 @@ CASE(many_descriptors) {
   EQUAL(setrlimit(RLIMIT_NOFILE, &most), 0);
   take_descriptors(10'000);
   program::begin();
+  use_memory();
+}
+
+// Calls may fail. More blocks than the first tables hold, pieces of all sizes, and a context that ends.
+CASE(little_host_memory) {
+  program::begin();
+  const CUstream stream = program::new_stream();
+  std::vector<CUdeviceptr> blocks;
+  unsigned random = 1;
+  const auto pick = [&](unsigned below) { return (random = random * 1664525u + 1013904223u) / 65536u % below; };
+  for (int i = 0; i < 9000; ++i) {
+    if (blocks.size() > 50 && pick(3) == 0) {
+      CUdeviceptr& freed = blocks[pick(static_cast<unsigned>(blocks.size()))];
+      (void)(pick(2) ? cuMemFreeAsync(freed, stream) : cuMemFree(freed));
+      freed = blocks.back();
+      blocks.pop_back();
+    } else if (CUdeviceptr block = 0; cuMemAllocAsync(&block, 512 * (1 + pick(64)), stream) == CUDA_SUCCESS) {
+      blocks.push_back(block);
+    }
+  }
+  OK(cuStreamSynchronize(stream));
+  for (const CUdeviceptr block : blocks) (void)cuMemFreeAsync(block, stream);
+  OK(cuDevicePrimaryCtxReset(0));
+  CUcontext context = nullptr;
+  OK(cuDevicePrimaryCtxRetain(&context, 0));
+  OK(cuCtxSetCurrent(context));
   use_memory();
 }

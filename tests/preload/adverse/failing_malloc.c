@@ -14,6 +14,7 @@
 void* __libc_malloc(size_t bytes);
 void* __libc_calloc(size_t count, size_t bytes);
 void* __libc_realloc(void* old, size_t bytes);
+void* __libc_memalign(size_t alignment, size_t bytes);
 
 static _Atomic uintptr_t core_begin, core_end;
 static atomic_long allocations;
@@ -56,4 +57,7 @@ EXPORTED void* calloc(size_t count, size_t bytes) {
 }
 EXPORTED void* realloc(void* old, size_t bytes) {
   return refused(__builtin_return_address(0)) ? NULL : __libc_realloc(old, bytes);
+}
+EXPORTED void* aligned_alloc(size_t alignment, size_t bytes) {
+  return refused(__builtin_return_address(0)) ? NULL : __libc_memalign(alignment, bytes);
 }
