@@ -37,7 +37,13 @@ CUresult counted(MemoryPool& pool, std::uint64_t bytes, Serve serve) {
     return result;
   }
   if (!pool.take(bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
-  const CUresult result = serve();
+  CUresult result{};
+  try {
+    result = serve();
+  } catch (...) {  // no host memory
+    pool.give_back(bytes);
+    throw;
+  }
   if (result == CUDA_SUCCESS)
     pool.served();
   else

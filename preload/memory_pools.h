@@ -48,6 +48,10 @@ class MemoryPool {
   void passed(std::uint64_t bytes) {
     if (!limited()) account_.add(bytes, Account::Writers::kMany);
   }
+  /// In place of passed(): the free of what the driver serves will not be seen.
+  void lost_sight(std::uint64_t bytes) {
+    if (limited()) give_back(bytes);
+  }
   /// A request that is counted was served: the high marks go by that.
   void served() {
     const std::uint64_t used = this->used();

@@ -5,17 +5,18 @@
 
 namespace gpupool {
 
-void PassThrough::add(std::uint64_t address, const Block& block) {
+bool PassThrough::add(std::uint64_t address, const Block& block) {
   const std::lock_guard lock(mutex_);
   try {
     blocks_.insert_or_assign(address, block);
   } catch (const std::bad_alloc&) {
-    return;  // uncounted, but the program has its memory
+    return false;  // the program has its memory all the same
   }
   blocks_now_.store(blocks_.size(), std::memory_order_relaxed);
   const std::uint64_t live = this->live() + block.bytes;
   shown_.live.store(live, std::memory_order_relaxed);
   if (live > shown_.peak.load(std::memory_order_relaxed)) shown_.peak.store(live, std::memory_order_relaxed);
+  return true;
 }
 
 PassThrough::Block PassThrough::remove(std::uint64_t address) {

@@ -21,7 +21,8 @@ class PassThrough {
   /// Live bytes and their peak are counted in `shown`.
   explicit PassThrough(PassedBytes& shown) : shown_(shown) {}
 
-  void add(std::uint64_t address, const Block& block);
+  /// False: the host has no memory for it, and the block stays uncounted.
+  bool add(std::uint64_t address, const Block& block);
   /// The block at `address` is about to be given back; an empty one when it is not one of these.
   Block remove(std::uint64_t address);
   /// Lock-free: whether there is any block to look for.

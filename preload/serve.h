@@ -59,8 +59,8 @@ template <class Ask>
                                         const Ask& ask, const Passing& passing = {}) {
   const CUresult result = watched(guard, row, bytes, ask);
   if (result != CUDA_SUCCESS || !out) return result;
-  process().direct.add(*out, {bytes, passing.tag});
-  if (MemoryPool* pool = process().pools.of_tag(passing.tag)) pool->passed(bytes);
+  const bool counted = process().direct.add(*out, {bytes, passing.tag});
+  if (MemoryPool* pool = process().pools.of_tag(passing.tag)) counted ? pool->passed(bytes) : pool->lost_sight(bytes);
   process().trace.passed(row, bytes, *out, passing.stream);
   return result;
 }

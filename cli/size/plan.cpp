@@ -86,8 +86,8 @@ Exit conclude(const Arguments& arguments, const SizePlan& plan, Exit status) {
     note("pool.max=" + to_text(Bytes{most}) + " is less than the need, and is left out");
     if (status == Exit::ok) status = Exit::warning;
   } else if (size < plan.reordered) {
-    note("pool.max=" + to_text(Bytes{most}) + " holds the need as recorded, but not " + to_text(plan.reordered) +
-         " for slightly other orders");
+    note("pool.max=" + to_text(Bytes{most}) + " holds the need as recorded; slightly other orders were served by " +
+         to_text(plan.reordered));
   }
   Json next{{"pool", {{"strategy", "best_fit"}, {"size", to_text(size)}}}};
   if (need <= most) next["pool"]["max"] = to_text(Bytes{most});

@@ -114,6 +114,17 @@ TEST_CASE("tapes count in the pools without a limit, and the driver's share is a
   CHECK(limited->used() == 0);
 }
 
+TEST_CASE("what the driver serves and nobody will see freed is not counted") {
+  MemoryPool open(1, 0, PoolOrigin::kDevice, 0, 1);
+  open.lost_sight(1000);
+  CHECK(open.used() == 0);
+  MemoryPool limited(2, 0, PoolOrigin::kProgram, 32 * kMiB, 2);
+  CHECK(serve(limited, 20 * kMiB));
+  limited.lost_sight(20 * kMiB);
+  CHECK(limited.used() == 0);
+  CHECK(serve(limited, 32 * kMiB));
+}
+
 TEST_CASE("an account's sum was true at one moment, whoever adds beside the tape") {
   MemoryPool pool(1, 0, PoolOrigin::kDevice, 0, 1);
   constexpr unsigned kOthers = 3;
