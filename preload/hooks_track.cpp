@@ -225,8 +225,8 @@ CUresult cuGreenCtxCreate(CUgreenCtx* context, CUdevResourceDesc description, CU
 
 CUresult cuGreenCtxDestroy(CUgreenCtx context) {
   const Guard guard;
+  epoch.fetch_add(1, std::memory_order_acq_rel);  // its handle may soon name another context
   const CUresult result = real::cuGreenCtxDestroy(context);
-  epoch.fetch_add(1, std::memory_order_acq_rel);  // its handle may name another context now
   if (guard.nested() || result != CUDA_SUCCESS) return result;
   // It may have been the last that held its primary context.
   for (const CUdevice device : process().registry.primary_devices())

@@ -13,9 +13,9 @@ bool PassThrough::add(std::uint64_t address, const Block& block) {
     return false;  // the program has its memory all the same
   }
   blocks_now_.store(blocks_.size(), std::memory_order_relaxed);
-  const std::uint64_t live = this->live() + block.bytes;
-  shown_.live.store(live, std::memory_order_relaxed);
-  if (live > shown_.peak.load(std::memory_order_relaxed)) shown_.peak.store(live, std::memory_order_relaxed);
+  live_ += block.bytes;
+  shown_.live.store(live_, std::memory_order_relaxed);
+  if (live_ > shown_.peak.load(std::memory_order_relaxed)) shown_.peak.store(live_, std::memory_order_relaxed);
   return true;
 }
 
@@ -24,7 +24,8 @@ PassThrough::Block PassThrough::remove(std::uint64_t address) {
   const auto found = blocks_.find(address);
   if (found == blocks_.end()) return {};
   const Block block = found->second;
-  shown_.live.store(live() - block.bytes, std::memory_order_relaxed);
+  live_ -= block.bytes;
+  shown_.live.store(live_, std::memory_order_relaxed);
   blocks_.erase(found);
   blocks_now_.store(blocks_.size(), std::memory_order_relaxed);
   return block;

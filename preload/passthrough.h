@@ -34,6 +34,7 @@ class PassThrough {
   PassedBytes& shown_;
   RankedMutex<LockRank::kPassThrough> mutex_;
   std::unordered_map<std::uint64_t, Block> blocks_;
+  std::uint64_t live_ = 0;  // what is shown may miss a change while the page moves
   std::atomic<std::uint64_t> blocks_now_{0};
 };
 

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <random>
+#include <set>
 
 #include "tests/catch.h"
 
@@ -84,4 +85,16 @@ TEST_CASE("ordered_map in ascending and descending order") {
   REQUIRE(map.validate(tree) == nullptr);
   while (!tree.empty()) map.erase(tree, map.key(map.last(tree)));
   REQUIRE(!map.first(tree).valid());
+}
+
+TEST_CASE("nodes that were reserved, those that were left over and those given back are all different ones") {
+  NodeStore<std::uint64_t> store;
+  std::set<std::uint64_t*> taken;
+  for (unsigned i = 0; i < 4090; ++i) taken.insert(store.take());
+  store.give(*taken.begin());
+  taken.erase(taken.begin());
+  store.reserve(20);  // the first chunk has 4096
+  store.reserve(20);
+  for (unsigned i = 0; i < 7 + 20; ++i) CHECK(taken.insert(store.take()).second);
+  CHECK(taken.size() == 4089 + 27);
 }

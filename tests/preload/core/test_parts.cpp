@@ -35,6 +35,15 @@ TEST_CASE("pass-through memory is live until it is freed") {
   CHECK(shown.peak == 150);
 }
 
+TEST_CASE("a change of the live bytes that the page has missed is not missed for long") {
+  PassedBytes shown;
+  PassThrough direct(shown);
+  direct.add(0x1000, {100, 0});
+  shown.live = 0;
+  CHECK(direct.remove(0x1000).bytes == 100);
+  CHECK(direct.live() == 0);
+}
+
 TEST_CASE("times are near in either order, and far when the counter has begun anew") {
   constexpr std::uint64_t kSome = 2000;
   const std::uint64_t seen = std::uint64_t{1} << 50;
