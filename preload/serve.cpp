@@ -172,7 +172,10 @@ CUresult give_back(const Guard& guard, Home& home, HookRow row, CUdeviceptr addr
   const WorkOnIt work = line == kContextLine ? home.before_plain_free(waited) : WorkOnIt::kInFlight;
   process().trace.freeing(row, home, address, line);
   const Freed freed = home.tape()->free(address, line, work);
-  if (freed.result == FreeResult::kNotABlock) return CUDA_ERROR_INVALID_VALUE;
+  if (freed.result == FreeResult::kNotABlock) {
+    // Slabs may lie where those of a context that has ended lay.
+    return process().pools.free_left_behind(address) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  }
   if (freed.record != 0) home.freed_by_this_thread(freed.record);
   if (line == kContextLine && !freed.done) home.free_did_not_wait();
   if (freed.tag != MemoryPools::kPlain) [[unlikely]]

@@ -155,3 +155,22 @@ CASE(user_vmm) {
 }
 
 CASE(nothing) { OK(cuInit(0)); }
+
+// Stream-ordered memory is its device's and outlives the context; a new pool may lie where it lay.
+CASE(free_after_reset) {
+  program::begin();
+  const CUstream stream = program::new_stream();
+  std::vector<CUdeviceptr> blocks;
+  for (unsigned i = 0; i < 24; ++i) blocks.push_back(program::take_ordered(300 * 1024, stream));
+  OK(cuMemFreeAsync(blocks.front(), stream));  // where the first new block may lie
+  OK(cuDevicePrimaryCtxReset(0));
+  program::begin();
+  const CUdeviceptr fresh = program::take(300 * 1024);
+  for (unsigned i = 1; i < blocks.size(); ++i) OK(cuMemFreeAsync(blocks[i], nullptr));
+  CUmemoryPool pool = nullptr;
+  OK(cuDeviceGetDefaultMemPool(&pool, 0));
+  cuuint64_t used = 1;
+  OK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
+  EQUAL(used, 0u);
+  OK(cuMemFree(fresh));
+}
