@@ -2,17 +2,16 @@
 end under a limit that PyTorch's own cache cannot live with. scripts/gpu-traces does the same with programs of more kinds."""
 import importlib.util
 import json
-import re
 
 from . import bench as b
+from .workloads import LINE, WORKLOADS
 
 TITLE = "Pools of the size that replay finds"
 
 PROGRAMS = b.PROGRAMS / "workloads"
-TRAINING = {name: ["workload.py", name] for name in ("ernie", "gpt_varlen", "resnet_multires")}
+TRAINING = {name: ["workload.py", name] for name in WORKLOADS}
 CAPS = (1.02, 1.05, 1.10)  # of what lives
 LONGEST = 100  # seconds for one program
-PEAKS = re.compile(r": ([\d.]+) s, last loss ([-\d.naif]+), live peak (\d+) MiB, reserved peak (\d+) MiB")
 RUN_COLUMNS = ["workload", "how", "s", "last loss", "live", "reserved", "ratio", "requests", "migrations", "growth steps", "pool ms"]
 CAP_COLUMNS = ["workload", "limit", "x live", "PyTorch without limit", "PyTorch alone", "gpupool", "reserved"]
 
@@ -46,7 +45,7 @@ class Workload:
         outcome = self.bench.run(b.PLAIN, self.command + self.own_cache, {}, LONGEST)
         if not self.expect(outcome.ok, "own", outcome):
             return
-        peaks = PEAKS.search(outcome.out)
+        peaks = LINE.search(outcome.out)
         if peaks:
             seconds, loss, self.torch_live, self.torch_reserved = (peaks[1], peaks[2], int(peaks[3]), int(peaks[4]))
             table.append([self.name, "its own cache", seconds, loss, f"{self.torch_live:,}", f"{self.torch_reserved:,}",
@@ -56,7 +55,7 @@ class Workload:
 
     def pool_row(self, how, outcome):
         pool = outcome.pool
-        peaks = PEAKS.search(outcome.out)
+        peaks = LINE.search(outcome.out)
         seconds, loss = (peaks[1], peaks[2]) if peaks else (f"{outcome.seconds:.1f}", outcome.out.strip().splitlines()[-1][-60:])
         return [self.name, how, seconds, loss, mib(pool["live.peak"]), mib(pool["reserved.peak"]),
                 f"{pool['reserved.peak'] / max(pool['live.peak'], 1):.3f}", pool["requests"], pool["migrations"], pool["growth_steps"],

@@ -109,7 +109,7 @@ def take(run, runs, longest, result):
 
 
 COLUMNS = ["mode", "s", "x default", f"median of alternations, goal {GOAL:.2f}", f"worst, goal {GOAL_EACH:.2f}", "each", "first step after, s", "last loss", "runs",
-           "reserved", "live", "needed", "ratio", "fences", "host waits", "waited ms", "migrations", "growth steps", "pool ms", "driver ms"]
+           "reserved", "live", "needed", "ratio", "fences", "host waits", "waited ms", "migrations", "growth steps", "pool ms, of the process's time"]
 
 
 def shown(name, runs, usual):
@@ -122,16 +122,16 @@ def shown(name, runs, usual):
     row += [f"{statistics.median(first):.2f}" if first else "", f"{runs[-1].loss:.4f}", len(runs)]
     if not pool:
         return row + [f"{runs[-1].torch_reserved:,.0f}", f"{runs[-1].torch_live:,.0f}", "", f"{runs[-1].torch_reserved / runs[-1].torch_live:.3f}",
-                      *[""] * 7]
+                      *[""] * 6]
     reserved, live, needed = (pool[f"{gauge}.peak"] / b.MIB for gauge in ("reserved", "live", "needed"))
     return row + [f"{reserved:,.0f}", f"{live:,.0f}", f"{needed:,.0f}", f"{needed / live:.3f}", pool["fences"], pool["host_waits"],
-                  f"{pool['host_wait_ns'] / 1e6:.0f}", pool["migrations"], pool["growth_steps"], f"{pool['pool_ns'] / 1e6:.0f}",
-                  share(pool.get("driver_ns"), runs[-1].elapsed)]
+                  f"{pool['host_wait_ns'] / 1e6:.0f}", pool["migrations"], pool["growth_steps"],
+                  share(pool["pool_ns"], runs[-1].elapsed)]
 
 
 def share(nanoseconds, seconds):
-    """Milliseconds, and of the process's time in all; nothing where the pool does not say it."""
-    return "" if nanoseconds is None else f"{nanoseconds / 1e6:.0f} ({nanoseconds / 1e7 / seconds:.1f} %)"
+    """Milliseconds, and how much of the process's time that is."""
+    return f"{nanoseconds / 1e6:.0f} ({nanoseconds / 1e7 / seconds:.1f} %)"
 
 
 def judge(result, workload, name, runs, default):
